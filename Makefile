@@ -1,0 +1,82 @@
+# Heed: what a contributor or a CI machine runs. Needs Go, make, git and Node
+# with npm; everything else is pinned in go.mod, tools/go.mod and
+# conformance/package-lock.json and is fetched on first use.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# Go that is installed is the Go that is used.
+export GOTOOLCHAIN := local
+
+FUZZTIME  ?= 20s
+BENCH     ?= .
+BENCHTIME ?= 1s
+TESTFLAGS ?= -race -shuffle=on
+
+# Every module of the repository, except the linters' own.
+MODULES := $(shell find . -name node_modules -prune -o -name go.mod -print | sed 's|/go.mod$$||' | grep -vx ./tools | sort)
+GOFILES  = find . -name node_modules -prune -o -name '*.go' -print0
+TEXTFILES = find . \( -name node_modules -o -name .git -o -name testdata \) -prune -o \
+	\( -name '*.md' -o -name '*.mjs' -o -name Makefile -o -name '*.sh' \) -print0
+NODE_STAMP := conformance/node_modules/.package-lock.json
+
+# A linter runs in the folder of the module that it looks at, outside the
+# workspace, because -modfile and go.work exclude one another.
+TOOL = env GOWORK=off go tool -modfile=$(CURDIR)/tools/go.mod
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@echo "  Variables: FUZZTIME=$(FUZZTIME) BENCH=$(BENCH) BENCHTIME=$(BENCHTIME) TESTFLAGS='$(TESTFLAGS)'"
+
+.PHONY: test
+test: $(NODE_STAMP) ## Run every test of every module, the TypeScript clients included
+	@for m in $(MODULES); do echo "== go test $(TESTFLAGS) ($$m)"; (cd "$$m" && go test $(TESTFLAGS) ./...); done
+
+.PHONY: check
+check: check-format check-vet check-staticcheck check-spelling check-architecture ## Run every static check
+
+.PHONY: check-format
+check-format: ## List files that gofmt would change
+	@files=$$($(GOFILES) | xargs -0 gofmt -l); \
+	if [ -n "$$files" ]; then echo "not gofmt-clean:"; echo "$$files"; exit 1; fi; echo "== gofmt: clean"
+
+.PHONY: check-vet
+check-vet: ## go vet in every module
+	@for m in $(MODULES); do echo "== go vet ($$m)"; (cd "$$m" && go vet ./...); done
+
+.PHONY: check-staticcheck
+check-staticcheck: ## staticcheck (settings in staticcheck.conf) in every module
+	@for m in $(MODULES); do echo "== staticcheck ($$m)"; (cd "$$m" && $(TOOL) staticcheck ./...); done
+
+# Comments of Go files, whole text of the others. The project's own spelling
+# (cancelled) has exceptions that misspell cannot express, so a test of
+# internal/architecture looks after it.
+.PHONY: check-spelling
+check-spelling: ## misspell on comments and documents
+	@$(GOFILES) | xargs -0 $(TOOL) misspell -error -source=go
+	@$(TEXTFILES) | xargs -0 $(TOOL) misspell -error
+	@echo "== misspell: clean"
+
+.PHONY: check-architecture
+check-architecture: ## Layout, import arrows and the other rules that are tests
+	@go test -count=1 ./internal/architecture
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME
+	@FUZZTIME=$(FUZZTIME) tools/fuzz.sh $(MODULES)
+
+.PHONY: bench
+bench: ## Run the Go benchmarks that match BENCH for BENCHTIME
+	@go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+
+.PHONY: clean
+clean: ## Remove what npm installed
+	rm -rf conformance/node_modules
+
+# npm writes this file last, so it is newer than the lock file exactly when
+# the installation is complete.
+$(NODE_STAMP): conformance/package.json conformance/package-lock.json conformance/.npmrc
+	cd conformance && npm ci --loglevel=error
+	@touch $@
