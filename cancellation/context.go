@@ -16,7 +16,7 @@ func (c *sourceContext) Deadline() (deadline time.Time, ok bool) { return c.pare
 // Done returns the channel of the standard context inside.
 func (c *sourceContext) Done() <-chan struct{} { return c.source().done() }
 
-// Err returns nil until delivery, then Canceled or, for a Timeout, DeadlineExceeded.
+// Err returns nil until the end, then context.Canceled or, for a Timeout, DeadlineExceeded.
 func (c *sourceContext) Err() error {
 	if c.token.ended.Load() == nil {
 		return nil

@@ -11,10 +11,11 @@ import (
 // with package context attach to it directly, without a goroutine each, and end
 // in the same call that ends it.
 //
-// A signal is also the parent of its own standard context. WithCancelCause always
-// ends a context with Canceled, but a context whose parent has an AfterFunc method
-// ends with the parent's error and cause, whatever they are. So a time limit ends
-// everything below it with DeadlineExceeded, as Go programs expect.
+// A signal is also the parent of its own standard context. What WithCancelCause
+// returns always ends a context with the error context.Canceled, but a context whose
+// parent has an AfterFunc method ends with the parent's error and cause, whatever
+// they are. So a time limit ends everything below it with DeadlineExceeded, as Go
+// programs expect.
 type signal struct {
 	std   context.Context // set by the constructors; never nil
 	wake  func()          // set by newSignal, through AfterFunc; ends std with s's Err and Cause
