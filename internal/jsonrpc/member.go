@@ -112,7 +112,7 @@ func (s *scanner) params(i, depth int, p *params) int {
 		if end < 0 {
 			return end
 		}
-		if p.known < p.count || p.known == inlineParams || end-open > math.MaxUint32 {
+		if p.known < p.count || p.known == inlineParams || uint64(end-open) > math.MaxUint32 {
 			names = p.overflow(b[open:], names)
 			text, _ := decode(s.text(name), name.escaped)
 			_, again := names[text]

@@ -1,6 +1,8 @@
 package jsonrpc
 
 import (
+	"encoding/binary"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
@@ -107,3 +109,98 @@ func alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) 
 
 // view returns s as bytes without a copy. They must not be written.
 func view(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// scanString walks a string from behind its opening quote.
+func scanString(b []byte, i int) (end int, escaped bool) {
+	first := i
+	var high uint64
+	for {
+		i, high = special(b, i, high)
+		if i >= len(b) {
+			return ^i, escaped
+		}
+		switch b[i] {
+		case '"':
+			if high&highBits != 0 {
+				if bad := invalidUTF8(b[first:i]); bad >= 0 {
+					return ^(first + bad), escaped
+				}
+			}
+			return i + 1, escaped
+		case '\\':
+			escaped = true
+			if i = scanEscape(b, i+1); i < 0 {
+				return i, true
+			}
+		default:
+			return ^i, escaped
+		}
+	}
+}
+
+// scanEscape walks an escape from behind its backslash.
+func scanEscape(b []byte, i int) int {
+	if i >= len(b) {
+		return ^i
+	}
+	switch b[i] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 1
+	case 'u':
+		for k := i + 1; k <= i+4; k++ {
+			if k >= len(b) || !isHex(b[k]) {
+				return ^k
+			}
+		}
+		return i + 5
+	}
+	return ^i
+}
+
+func isHex(c byte) bool { return c-'0' <= 9 || c|0x20-'a' <= 5 }
+
+const (
+	lowBits  = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
+
+// special returns the offset of the next quote, backslash or control character
+// at or after i, or len(b). It looks at eight bytes at a time: for each test
+// the lowest marked byte is exact, because a borrow only ever reaches the bytes
+// above a hit. The bits of the bytes passed are added to high, whose high bits
+// tell whether any of them was not ASCII.
+func special(b []byte, i int, high uint64) (int, uint64) {
+	for i+8 <= len(b) {
+		w := binary.LittleEndian.Uint64(b[i:])
+		quote := w ^ '"'*lowBits
+		slash := w ^ '\\'*lowBits
+		hit := ((w-0x20*lowBits)&^w | (quote-lowBits)&^quote | (slash-lowBits)&^slash) & highBits
+		if hit != 0 {
+			return i + bits.TrailingZeros64(hit)>>3, high | w&(hit&-hit-1)
+		}
+		high |= w
+		i += 8
+	}
+	for ; i < len(b); i++ {
+		c := b[i]
+		if c == '"' || c == '\\' || c < 0x20 {
+			break
+		}
+		high |= uint64(c)
+	}
+	return i, high
+}
+
+// invalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.
+func invalidUTF8(b []byte) int {
+	if utf8.Valid(b) {
+		return -1
+	}
+	for i := 0; ; {
+		r, size := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && size <= 1 {
+			return i
+		}
+		i += size
+	}
+}
