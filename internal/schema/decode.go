@@ -64,14 +64,14 @@ func decodeProblem(raw []byte, v any, err error) *ValidationError {
 	}
 	var invalid *segment.InvalidUnmarshalError
 	if errors.As(err, &invalid) {
-		return problem("", "cannot be decoded: "+invalid.Error())
+		return problem("", "cannot be decoded: "+plainText(invalid.Error()))
 	}
 	if t := reflect.TypeOf(v); t != nil && t.Kind() == reflect.Pointer {
 		if path, partErr := locate(raw, t.Elem(), 0); partErr != nil {
-			return problem(path, "cannot be decoded: "+clip(partErr.Error(), 200))
+			return problem(path, "cannot be decoded: "+plainText(partErr.Error()))
 		}
 	}
-	return problem("", "cannot be decoded: "+clip(err.Error(), 200))
+	return problem("", "cannot be decoded: "+plainText(err.Error()))
 }
 
 func typeMessage(te *segment.UnmarshalTypeError) string {
@@ -205,8 +205,7 @@ func checkHuge(raw []byte, v any) error {
 	t := reflect.TypeOf(v).Elem()
 	checked := 0
 	for start, end := range numbers(raw) {
-		text := raw[start:end]
-		if end-start < 20 || bytes.ContainsAny(text, ".eE") {
+		if !beyond64(raw[start:end]) {
 			continue
 		}
 		if checked++; checked > 100 {

@@ -68,6 +68,16 @@ func (x *explainer) walk(e *jsonschema.ValidationError) {
 		for _, name := range k.Properties {
 			x.add(member(x.path(e), name), "is not a known property%s", x.known(e.SchemaURL, name))
 		}
+	case *kind.PropertyNames:
+		why := explainer{value: k.Property, graph: x.graph}
+		for _, cause := range e.Causes {
+			why.walk(cause)
+		}
+		reason := ""
+		if len(why.problems) > 0 {
+			reason = ": the name " + why.problems[0].Message
+		}
+		x.add(x.path(e), "must not have a property named %s%s", quote(k.Property), reason)
 	default:
 		x.add(x.path(e), "%s", message(e.ErrorKind, x.at(e.InstanceLocation)))
 	}

@@ -40,7 +40,7 @@ const maxInline = 400
 func For(t reflect.Type) (raw json.RawMessage, err error) {
 	defer func() { // invopop/jsonschema panics on what it does not know, and JSONSchema methods are foreign code
 		if r := recover(); r != nil {
-			raw, err = nil, fmt.Errorf("schema of %v: %s", t, clip(fmt.Sprint(r), 200))
+			raw, err = nil, fmt.Errorf("schema of %v: %s", t, plainText(fmt.Sprint(r)))
 		}
 	}()
 	if t == nil {
@@ -73,6 +73,9 @@ func For(t reflect.Type) (raw json.RawMessage, err error) {
 func checkInferred(raw json.RawMessage) error {
 	s, err := Compile(raw, &Limits{Subschemas: 1 << 20, Bytes: 16 << 20})
 	if err != nil {
+		return err
+	}
+	if _, err := s.Headers(); err != nil {
 		return err
 	}
 	for _, sub := range s.graph.byLocation {

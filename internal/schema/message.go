@@ -22,6 +22,9 @@ func message(k jsonschema.ErrorKind, got any) string {
 	case *kind.Const:
 		return "must be " + show(k.Want) + gotten(got)
 	case *kind.Format:
+		if k.Want == "regex" && k.Err != nil {
+			return "must be a regular expression: " + plainText(k.Err.Error())
+		}
 		return "must be " + formatName(k.Want) + gotten(got)
 	case *kind.ContentEncoding:
 		return "must be " + clip(k.Want, maxQuoted) + " text"
@@ -53,8 +56,6 @@ func message(k jsonschema.ErrorKind, got any) string {
 		return fmt.Sprintf("must have at least %d properties, got %d", k.Want, k.Got)
 	case *kind.MaxProperties:
 		return fmt.Sprintf("must have at most %d properties, got %d", k.Want, k.Got)
-	case *kind.PropertyNames:
-		return "must not have a property named " + quote(k.Property)
 	case *kind.DependentRequired:
 		return dependent(k.Prop, k.Missing)
 	case *kind.Dependency:

@@ -85,3 +85,16 @@ func plainInteger(number []byte) (string, bool) {
 	}
 	return digits, true
 }
+
+// beyond64 says that a number is written as an integer and fits neither int64 nor uint64.
+func beyond64(number []byte) bool {
+	if len(number) < 20 || bytes.ContainsAny(number, ".eE") {
+		return false
+	}
+	if number[0] == '-' {
+		_, err := strconv.ParseInt(string(number), 10, 64)
+		return err != nil
+	}
+	_, err := strconv.ParseUint(string(number), 10, 64)
+	return err != nil
+}

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -24,6 +25,16 @@ func clip(s string, limit int) string {
 		s = s[:len(s)-1]
 	}
 	return s + "…"
+}
+
+// plainText shows the text of a foreign error: one line, bounded.
+func plainText(s string) string {
+	return clip(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, s), 200)
 }
 
 // member is the path of an object's member: whole.name, or whole["odd name"].

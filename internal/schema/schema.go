@@ -23,7 +23,8 @@ type Schema struct {
 }
 
 // base is where the document is taken to stand. Nothing is ever loaded: references that leave the document fail.
-const base = "urn:schema"
+// It has a path, so that a relative reference leads elsewhere; against a URN it would lead back.
+const base = "mem:///-"
 
 // Compile prepares a schema for validation. The dialect is JSON Schema 2020-12 unless "$schema" names
 // draft 2019-09, 7, 6 or 4. Nil limits mean the defaults.
@@ -59,7 +60,7 @@ func Compile(raw json.RawMessage, lim *Limits) (*Schema, error) {
 func (s *Schema) compile(doc any) (err error) {
 	defer func() { // the engine is trusted with valid schemas only
 		if r := recover(); r != nil {
-			err = fmt.Errorf("schema: cannot be compiled: %s", clip(fmt.Sprint(r), 200))
+			err = fmt.Errorf("schema: cannot be compiled: %s", plainText(fmt.Sprint(r)))
 		}
 	}()
 	c := jsonschema.NewCompiler()
@@ -134,7 +135,7 @@ func compileError(err error) error {
 	if errors.As(err, &invalid) && errors.As(invalid.Err, &details) {
 		return fmt.Errorf("schema: not a valid schema: %w", explain(details, nil, nil))
 	}
-	return fmt.Errorf("schema: %s", clip(strings.ReplaceAll(err.Error(), base, ""), 500))
+	return fmt.Errorf("schema: %s", plainText(strings.ReplaceAll(err.Error(), base, "")))
 }
 
 // anchors lists, as URI fragments, the places of dynamic and recursive anchors.

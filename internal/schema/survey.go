@@ -72,7 +72,7 @@ func (s *survey) measure(t reflect.Type) (int, error) {
 	case reflect.Pointer:
 		return s.part(t, t.Elem(), "")
 	case reflect.Struct:
-		return s.fields(t, t, map[string]bool{}, map[string]bool{}, nil)
+		return s.fields(t, t, map[string]bool{}, nil)
 	}
 	return 1, nil
 }
@@ -89,8 +89,8 @@ func (s *survey) part(whole, t reflect.Type, where string) (int, error) {
 	return n + 1, nil
 }
 
-// fields visits the fields of t as members of owner. names and headers are those taken so far.
-func (s *survey) fields(owner, t reflect.Type, names, headers map[string]bool, embedding []reflect.Type) (int, error) {
+// fields visits the fields of t as members of owner. names are those taken so far.
+func (s *survey) fields(owner, t reflect.Type, names map[string]bool, embedding []reflect.Type) (int, error) {
 	for _, above := range embedding {
 		if above == t {
 			return 0, fmt.Errorf("%v embeds itself", t)
@@ -107,14 +107,14 @@ func (s *survey) fields(owner, t reflect.Type, names, headers map[string]bool, e
 			if f.Type.Kind() == reflect.Pointer && !f.IsExported() {
 				return 0, fmt.Errorf("%s: a pointer to an unexported struct cannot be embedded", f.Name)
 			}
-			n, err := s.fields(owner, inner, names, headers, append(embedding, t))
+			n, err := s.fields(owner, inner, names, append(embedding, t))
 			if err != nil {
 				return 0, err
 			}
 			size += n
 			continue
 		}
-		if err := checkField(f, tag, headers); err != nil {
+		if err := checkField(f, tag); err != nil {
 			return 0, fmt.Errorf("field %s: %w", f.Name, err)
 		}
 		if names[tag.name] {

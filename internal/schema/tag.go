@@ -10,7 +10,7 @@ import (
 
 // checkField refuses the tags that encoding/json, the decoder and invopop/jsonschema read differently or that
 // would be ignored in silence.
-func checkField(f reflect.StructField, tag jsonTag, headers map[string]bool) error {
+func checkField(f reflect.StructField, tag jsonTag) error {
 	switch {
 	case !f.IsExported():
 		return errors.New("an unexported type that is not a struct cannot be embedded")
@@ -29,33 +29,11 @@ func checkField(f reflect.StructField, tag jsonTag, headers map[string]bool) err
 		return errors.New("the json option string is not supported for strings")
 	}
 	if header, ok := f.Tag.Lookup("mcp_header"); ok {
-		if err := checkHeader(header, t, headers); err != nil {
+		if err := checkHeaderName(header); err != nil {
 			return err
 		}
 	}
 	return checkKeywords(f.Tag.Get("jsonschema"), jsonKind(t, tag), t)
-}
-
-// checkHeader keeps the rules for x-mcp-header (SEP-2243): an HTTP token, unique without regard to case, on a
-// string, an integer or a boolean.
-func checkHeader(header string, t reflect.Type, taken map[string]bool) error {
-	if header == "" || strings.ContainsFunc(header, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
-	}) {
-		return fmt.Errorf("mcp_header %s is not a header name", quote(header))
-	}
-	if low := strings.ToLower(header); low == "true" || low == "false" || low == "t" {
-		return fmt.Errorf("mcp_header %s is not supported", quote(header))
-	}
-	if taken[strings.ToLower(header)] {
-		return fmt.Errorf("mcp_header %s is taken by another field", quote(header))
-	}
-	taken[strings.ToLower(header)] = true
-	switch jsonKind(t, jsonTag{}) {
-	case "string", "integer", "boolean":
-		return nil
-	}
-	return errors.New("mcp_header needs a string, an integer or a boolean")
 }
 
 // jsonKind is the JSON type that keywords of a field apply to; "" when it is not known.

@@ -22,7 +22,7 @@ func (s *Schema) Prepare(args []byte) ([]byte, error) {
 	if s.everything {
 		return args, nil
 	}
-	if s.flat != nil {
+	if s.flat != nil && s.flat.steps+len(args) <= s.steps {
 		if out, ok := s.flat.prepare(args); ok {
 			return out, nil
 		}
@@ -35,8 +35,8 @@ func (s *Schema) Validate(v []byte) error {
 	if s.everything {
 		return nil
 	}
-	if s.flat != nil {
-		if _, _, ok := s.flat.accept(v); ok {
+	if s.flat != nil && s.flat.steps+len(v) <= s.steps {
+		if _, _, ok := s.flat.accept(v, 0); ok {
 			return nil
 		}
 	}
@@ -62,7 +62,7 @@ func (s *Schema) check(raw []byte, pl *plan) ([]byte, error) {
 func (s *Schema) run(v any) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = problem("", "cannot be validated: "+clip(fmt.Sprint(r), 200))
+			err = problem("", "cannot be validated: "+plainText(fmt.Sprint(r)))
 		}
 	}()
 	err = s.root.Validate(v)
