@@ -1,0 +1,72 @@
+package server
+
+import (
+	"time"
+
+	"github.com/heedmcp/heed/internal/jsonrpc"
+)
+
+const (
+	maxEarly      = 64              // cancels remembered per session
+	earlyLifetime = 5 * time.Second // and for how long
+	maxFinished   = 256             // ids remembered as finished, for which no cancel is
+)
+
+// earlyCancels remembers cancels that arrived before the request they name,
+// which happens where messages have no order. The zero value is empty; the
+// session's mu guards it.
+type earlyCancels struct {
+	waiting map[jsonrpc.ID]earlyCancel
+	done    []jsonrpc.ID // a ring of the ids that finished last, at most maxFinished
+	next    int          // where the ring is written next, once it is full
+}
+
+type earlyCancel struct {
+	reason string
+	at     time.Time
+}
+
+// add remembers a cancel for an id that is not in flight, unless a request with
+// that id finished lately: then the cancel was late, not early.
+func (e *earlyCancels) add(id jsonrpc.ID, reason string, now time.Time) {
+	for _, d := range e.done {
+		if d == id {
+			return
+		}
+	}
+	for old, c := range e.waiting {
+		if now.Sub(c.at) > earlyLifetime {
+			delete(e.waiting, old)
+		}
+	}
+	if len(e.waiting) >= maxEarly {
+		return
+	}
+	if e.waiting == nil {
+		e.waiting = map[jsonrpc.ID]earlyCancel{}
+	}
+	e.waiting[id.Clone()] = earlyCancel{reason: reason, at: now}
+}
+
+// take returns and forgets the cancel that waits for id, nil if there is none.
+func (e *earlyCancels) take(id jsonrpc.ID, now time.Time) *earlyCancel {
+	c, ok := e.waiting[id]
+	if !ok {
+		return nil
+	}
+	delete(e.waiting, id)
+	if now.Sub(c.at) > earlyLifetime {
+		return nil
+	}
+	return &c
+}
+
+// finished notes that the request with that id has ended.
+func (e *earlyCancels) finished(id jsonrpc.ID) {
+	if len(e.done) < maxFinished {
+		e.done = append(e.done, id.Clone())
+		return
+	}
+	e.done[e.next] = id.Clone()
+	e.next = (e.next + 1) % maxFinished
+}

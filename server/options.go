@@ -1,0 +1,127 @@
+package server
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Options configure a Server. A nil *Options, like the zero value, is the
+// default; every field says what its zero means. They are read by New
+// and not changed after.
+type Options struct {
+	// Instructions tell a model how to use this server; "" sends none.
+	Instructions string
+
+	// Capabilities replace what the server would advertise by what is
+	// registered; nil: follow what is registered. A method whose capability is
+	// not advertised is answered -32601.
+	Capabilities *mcp.ServerCapabilities
+
+	// Extensions are advertised under capabilities.extensions, by their id.
+	Extensions map[string]map[string]any
+
+	// Versions are the protocol revisions to serve; nil: all of [Versions].
+	Versions []string
+
+	// Logger gets what operators should know: cancelled requests at debug level,
+	// handlers that failed, panicked or ignored their token above it. nil:
+	// slog.Default().
+	Logger *slog.Logger
+
+	// Observer is told about every request that ends; nil: nobody is.
+	Observer *Observer
+
+	// Timeout limits each request; 0: no limit. Tools may have their own.
+	Timeout time.Duration
+	// MaxTimeout is the hard maximum that no limit and no progress exceeds; 0: none.
+	MaxTimeout time.Duration
+	// ResetOnProgress starts a request's limit anew with each progress report,
+	// within MaxTimeout.
+	ResetOnProgress bool
+
+	// ClientTimeout bounds calls to the client (elicitation, sampling, roots); 0:
+	// five minutes; negative: only the caller's ctx does.
+	ClientTimeout time.Duration
+
+	// Grace is how long a cancelled handler may take to return. After that it is
+	// reported as unresponsive and, where an answer is still owed, the runtime
+	// answers for it. 0: five seconds.
+	Grace time.Duration
+
+	// DrainGrace is how long Drain lets running requests go on before it cancels
+	// them. 0: five seconds; negative: it cancels at once.
+	DrainGrace time.Duration
+
+	// MaxInFlight bounds the requests of one session that are queued or running; a
+	// further one is refused with -32603. 0: 16384; negative: no bound.
+	MaxInFlight int
+	// MaxConcurrent bounds the handlers that run at the same time in the whole
+	// server; further requests wait their turn and can be cancelled while they do. 0:
+	// no bound.
+	MaxConcurrent int
+
+	// ProgressInterval is the least time between two progress notifications of
+	// one request once a burst of 16 is used up; reports in between are merged into the
+	// last. 0: 10 ms; negative: none are merged.
+	ProgressInterval time.Duration
+
+	// PageSize is how many items a list request returns at once. 0: 1000.
+	PageSize int
+
+	// MaxDepth bounds the nesting of a message. 0: 128.
+	MaxDepth int
+
+	// ErrorText turns a handler's error into the text the peer gets; nil: its
+	// Error method. Protocol errors (*jsonrpc.Error) and panics do not pass it.
+	ErrorText func(error) string
+
+	// HideServerInfo leaves the server's name and version out of the results
+	// of the stateless era.
+	HideServerInfo bool
+}
+
+const (
+	defaultClientTimeout    = 5 * time.Minute
+	defaultGrace            = 5 * time.Second
+	defaultDrainGrace       = 5 * time.Second
+	defaultMaxInFlight      = 16384
+	defaultProgressInterval = 10 * time.Millisecond
+	defaultPageSize         = 1000
+)
+
+// withDefaults returns a copy in which every field holds what is in force.
+func (o *Options) withDefaults() Options {
+	var p Options
+	if o != nil {
+		p = *o
+	}
+	if p.Logger == nil {
+		p.Logger = slog.Default()
+	}
+	if p.Observer == nil {
+		p.Observer = &Observer{}
+	}
+	p.ClientTimeout = orDefault(p.ClientTimeout, defaultClientTimeout)
+	p.Grace = orDefault(p.Grace, defaultGrace)
+	p.DrainGrace = orDefault(p.DrainGrace, defaultDrainGrace)
+	p.MaxInFlight = orDefault(p.MaxInFlight, defaultMaxInFlight)
+	p.ProgressInterval = orDefault(p.ProgressInterval, defaultProgressInterval)
+	p.PageSize = orDefault(p.PageSize, defaultPageSize)
+	if p.PageSize < 0 {
+		p.PageSize = defaultPageSize
+	}
+	if p.ErrorText == nil {
+		p.ErrorText = error.Error
+	}
+	return p
+}
+
+func orDefault[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}

@@ -1,0 +1,287 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/jsonrpc"
+	"github.com/heedmcp/heed/servercontext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Invariants of this file. Each has a test named after it.
+//
+//	S1  A request is in calls from its acceptance until it was cancelled, or
+//	    just before its answer is written, whichever is first.
+//	S2  A cancel reaches a request only through calls, under mu: it can hit
+//	    neither a request that has ended nor a later one with the same id.
+//	S3  Requests of one session cannot be named from another.
+//	S4  After Close no request is accepted and every accepted one is cancelled.
+//
+// Lock order: Server.mu, then Session.mu, then call.mu. No lock is held while a
+// transport or a handler is called.
+
+// ErrClosed is returned by calls to a client whose session has ended.
+var ErrClosed = errors.New("server: session closed")
+
+// Phases of the handshake.
+type phase uint8
+
+const (
+	phaseNew         phase = iota // no initialize yet
+	phaseInitialized              // initialize was answered
+	phaseReady                    // and the client has said notifications/initialized
+)
+
+// Session is one peer with ids of its own: a stream such as stdio, or a
+// handshake-era session over HTTP. Transports open one and give it what they
+// read; handlers see it as a [servercontext.Session].
+type Session struct {
+	server  *Server
+	context context.Context        // values for handlers; never ends
+	values  *servercontext.Session // nil for the stateless scope
+	o       SessionOptions         // never changed
+
+	mu       sync.Mutex
+	phase    phase                    // moves forward only, by initialize and notifications/initialized
+	rev      *revision                // set once, by initialize
+	client   *servercontext.Client    // set once, by initialize
+	level    int                      // severity asked for by logging/setLevel; 0: none yet
+	calls    map[jsonrpc.ID]*Call     // accepted and not cancelled; nil in the stateless scope
+	running  map[*Call]struct{}       // accepted and not returned, lingering ones included
+	early    earlyCancels             // cancels that overtook their request; used if o.Unordered
+	pending  map[jsonrpc.ID]*question // requests to the client that wait for its answer
+	nextID   int64                    // id of the last request to the client
+	closed   *cancellation.Error      // why, once the session has ended
+	draining bool                     // set once, by Drain: no further requests
+	idle     chan struct{}            // closed when running gets empty; made by whoever waits
+}
+
+// SessionOptions describe a session to be opened by a transport.
+type SessionOptions struct {
+	// ID names the session: its Mcp-Session-Id over HTTP. It may be "".
+	ID string
+
+	// Send writes a message that belongs to no request, on whatever stream the
+	// transport has for such. nil: there is none. The message is valid only during
+	// the call.
+	Send func(msg []byte) error
+
+	// Unordered says that a cancel may overtake its request, as POSTs of the
+	// handshake era may. Such cancels are remembered for a short while.
+	Unordered bool
+
+	// NoStateless refuses the stateless era in this session, for transports that
+	// serve it elsewhere.
+	NoStateless bool
+}
+
+// Open starts a session. Values of ctx are visible to handlers; its end is not,
+// since only the transport knows what that should mean: it calls Close. When
+// the server is draining, Open returns a session that refuses all requests.
+func (s *Server) Open(ctx context.Context, o SessionOptions) *Session {
+	ss := &Session{
+		server:  s,
+		context: context.WithoutCancel(ctx),
+		values:  servercontext.NewSession(o.ID),
+		o:       o,
+		calls:   map[jsonrpc.ID]*Call{},
+		running: map[*Call]struct{}{},
+		pending: map[jsonrpc.ID]*question{},
+	}
+	s.mu.Lock()
+	s.sessions[ss] = struct{}{}
+	s.mu.Unlock()
+	return ss
+}
+
+// openStateless makes the scope of stateless-era requests over HTTP. They have
+// no ids that another request could name, so it keeps none.
+func (s *Server) openStateless() *Session {
+	ss := &Session{server: s, context: context.Background(), running: map[*Call]struct{}{}}
+	s.sessions[ss] = struct{}{}
+	return ss
+}
+
+// Stateless is the scope in which a transport without a stream of its own, such as
+// HTTP, receives requests of the stateless era: they share no ids, and belong to
+// no session. It is never closed.
+func (s *Server) Stateless() *Session { return s.stateless }
+
+// ID is the session's id as its transport gave it.
+func (ss *Session) ID() string { return ss.o.ID }
+
+// InitializeVersion is the revision that the handshake settled on, "" before.
+func (ss *Session) InitializeVersion() string {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.rev == nil {
+		return ""
+	}
+	return ss.rev.version
+}
+
+// Busy reports whether a handler is running, or a request waiting, in this session.
+func (ss *Session) Busy() bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return len(ss.running) > 0
+}
+
+// Cancel cancels the request with that id (JSON text, such as 7 or "7") for
+// origin. It reports whether there was one to cancel. It never blocks.
+func (ss *Session) Cancel(id string, origin cancellation.Origin, reason string) bool {
+	key, ok := jsonrpc.ParseID([]byte(id))
+	return ok && ss.cancel(key, origin, reason)
+}
+
+func (ss *Session) cancel(id jsonrpc.ID, origin cancellation.Origin, reason string) bool {
+	ss.mu.Lock()
+	c := ss.calls[id]
+	ss.mu.Unlock()
+	// Between here and there c may finish and its id may be taken by a new
+	// request; the cancel then meets a finished source and does nothing.
+	return c != nil && c.cancel(origin, reason)
+}
+
+// CancelAll cancels every running request of the session and reports how many
+// there were.
+func (ss *Session) CancelAll(origin cancellation.Origin, reason string) int {
+	n := 0
+	for _, c := range ss.snapshot() {
+		if c.cancel(origin, reason) {
+			n++
+		}
+	}
+	return n
+}
+
+func (ss *Session) snapshot() []*Call {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	calls := make([]*Call, 0, len(ss.running))
+	for c := range ss.running {
+		calls = append(calls, c)
+	}
+	return calls
+}
+
+// Close ends the session: it cancels what is running, frees calls to the
+// client with [ErrClosed] and refuses what comes later. origin is Disconnect when the
+// peer is gone, SessionEnd when the session was ended on purpose, Shutdown
+// when the server ends. Close does not wait for handlers; [Session.Wait] does. A
+// second Close does nothing.
+func (ss *Session) Close(origin cancellation.Origin, reason string) {
+	ss.mu.Lock()
+	if ss.closed != nil {
+		ss.mu.Unlock()
+		return
+	}
+	ss.closed = &cancellation.Error{Origin: origin, Reason: reason}
+	pending := ss.pending
+	ss.pending = map[jsonrpc.ID]*question{}
+	ss.mu.Unlock()
+
+	ss.CancelAll(origin, reason)
+	for _, q := range pending {
+		q.resolve(answer{err: ErrClosed})
+	}
+	s := ss.server
+	s.mu.Lock()
+	delete(s.sessions, ss)
+	s.mu.Unlock()
+}
+
+// Wait blocks until no handler of the session runs any more, or until ctx ends; it
+// then returns ctx's error.
+func (ss *Session) Wait(ctx context.Context) error {
+	for {
+		ss.mu.Lock()
+		if len(ss.running) == 0 {
+			ss.mu.Unlock()
+			return nil
+		}
+		if ss.idle == nil {
+			ss.idle = make(chan struct{})
+		}
+		idle := ss.idle
+		ss.mu.Unlock()
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// admission is the outcome of admit.
+type admission uint8
+
+const (
+	admitted admission = iota
+	refusedDuplicate
+	refusedClosed
+	refusedDraining
+	refusedFull
+)
+
+// admit registers c, in the order in which its messages were read (S1). A cancel
+// that came first is returned for the caller to apply.
+func (ss *Session) admit(c *Call) (a admission, overtaken *earlyCancel) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	switch {
+	case ss.closed != nil:
+		return refusedClosed, nil
+	case ss.draining:
+		return refusedDraining, nil
+	case ss.calls != nil && ss.calls[c.id] != nil:
+		return refusedDuplicate, nil
+	case ss.calls != nil && ss.server.options.MaxInFlight > 0 && len(ss.calls) >= ss.server.options.MaxInFlight:
+		return refusedFull, nil
+	}
+	if ss.calls != nil {
+		ss.calls[c.id] = c
+	}
+	ss.running[c] = struct{}{}
+	ss.server.counters.inFlight.Add(1)
+	if ss.o.Unordered {
+		overtaken = ss.early.take(c.id, time.Now())
+	}
+	return admitted, overtaken
+}
+
+// forget takes c out of calls: its id is free. It is called once, by whoever
+// settles c.
+func (ss *Session) forget(c *Call) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.calls != nil && ss.calls[c.id] == c {
+		delete(ss.calls, c.id)
+		if ss.o.Unordered {
+			ss.early.finished(c.id)
+		}
+	}
+	ss.server.counters.inFlight.Add(-1)
+}
+
+// returned notes that c's handler has returned, or never started.
+func (ss *Session) returned(c *Call) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	delete(ss.running, c)
+	if len(ss.running) == 0 && ss.idle != nil {
+		close(ss.idle)
+		ss.idle = nil
+	}
+}
+
+// setLevel notes what logging/setLevel asked for.
+func (ss *Session) setLevel(level mcp.LoggingLevel) {
+	ss.mu.Lock()
+	ss.level = servercontext.Severity(level)
+	ss.mu.Unlock()
+}

@@ -1,0 +1,142 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/heedmcp/heed/internal/jsonrpc"
+	"github.com/heedmcp/heed/servercontext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// calledTool is the tool that a tools/call names, nil when there is no such tool.
+func calledTool(c *Call) *tool {
+	name, ok := jsonrpc.Unquote(c.params.name)
+	if !ok {
+		return nil
+	}
+	return c.reg.tools[name]
+}
+
+// handleCallTool serves tools/call.
+//
+// Specification: server/tools, calling tools.
+func handleCallTool(ctx context.Context, req *servercontext.Request) (any, error) {
+	c := callFrom(ctx)
+	name, ok := jsonrpc.Unquote(c.params.name)
+	if !ok {
+		return nil, invalidParams("params.name is required and must be a string")
+	}
+	t := c.reg.tools[name]
+	if t == nil {
+		return nil, invalidParams("unknown tool %q", bounded(name))
+	}
+	arguments := json.RawMessage(c.params.arguments)
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	} else if arguments[0] != '{' {
+		return nil, invalidParams("params.arguments must be an object")
+	}
+	arguments, err := t.input.Prepare(arguments)
+	if err != nil {
+		// A result, not a protocol error, so that the model can mend its call (SEP-1303).
+		return nil, fmt.Errorf("invalid arguments: %w", err)
+	}
+	result, err := t.call(ctx, req, arguments)
+	if err != nil {
+		return nil, err
+	}
+	if result == nil {
+		result = &mcp.CallToolResult{}
+	}
+	if err := t.checkOutput(result); err != nil {
+		c.log().Error("tool result does not fit its output schema", "error", err)
+		return nil, fmt.Errorf("the tool's result does not fit its output schema: %w", err)
+	}
+	return result, nil
+}
+
+// checkOutput validates structured content. A result that reports an error
+// needs none.
+func (t *tool) checkOutput(r *mcp.CallToolResult) error {
+	if t.output == nil || r.IsError || len(r.InputRequests) > 0 || r.RequestState != "" {
+		return nil
+	}
+	if r.StructuredContent == nil {
+		return fmt.Errorf("structured content is missing")
+	}
+	raw, ok := r.StructuredContent.(json.RawMessage)
+	if !ok {
+		var err error
+		if raw, err = appendJSON(nil, r.StructuredContent); err != nil {
+			return err
+		}
+		r.StructuredContent = raw
+	}
+	return t.output.Validate(raw)
+}
+
+// handleListTools serves tools/list.
+//
+// Specification: server/tools, listing tools; server/utilities/pagination.
+func (s *Server) handleListTools(ctx context.Context, req *servercontext.Request) (any, error) {
+	c := callFrom(ctx)
+	after, err := cursorOf(req.Params())
+	if err != nil {
+		return nil, err
+	}
+	return c.reg.pages.tools(s, c.reg, after)
+}
+
+// appendListTools appends a list of tools, from the cache when it is one of the
+// server's own pages.
+func (r *revision) appendListTools(b []byte, c *Call, v *mcp.ListToolsResult) ([]byte, error) {
+	key := encodedKey{page: v, rev: r}
+	if cached, ok := c.reg.pages.encoded.Load(key); ok {
+		return append(b, cached.([]byte)...), nil
+	}
+	o := r.appendHead(nil, c, resultComplete, v.Meta)
+	o.key("tools")
+	o.b = append(o.b, '[')
+	for i, t := range v.Tools {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		var err error
+		if o.b, err = appendJSON(o.b, r.projectTool(t)); err != nil {
+			return b, err
+		}
+	}
+	o.b = append(o.b, ']')
+	o.text("nextCursor", v.NextCursor)
+	r.appendCache(o, v.Cacheable)
+	encoded := o.end()
+	if c.reg.pages.own(v) {
+		c.reg.pages.encoded.Store(key, encoded)
+	}
+	return append(b, encoded...), nil
+}
+
+// projectTool leaves out of a tool what the revision does not have.
+func (r *revision) projectTool(t *mcp.Tool) *mcp.Tool {
+	p := *t
+	if !r.urlElicitation {
+		p.Icons = nil
+	}
+	if !r.structured {
+		p.Title, p.OutputSchema, p.Meta = "", nil, nil
+	}
+	if !r.toolAnnotations {
+		p.Annotations = nil
+	}
+	if raw, ok := p.OutputSchema.(json.RawMessage); ok && !r.anySchemaRoot && !rootIsObject(raw) {
+		p.OutputSchema = wrapSchema(raw)
+	}
+	return &p
+}
+
+func rootIsObject(raw json.RawMessage) bool {
+	t, _ := jsonrpc.Get(raw, "type")
+	return string(t) == `"object"`
+}
