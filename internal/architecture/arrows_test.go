@@ -25,13 +25,18 @@ type arrow struct {
 var arrows = []arrow{
 	{
 		pattern: "cancellation",
+		heed:    []string{"cancellation/internal/*"},
 		why:     "tokens are the vocabulary of everything else and must be usable without any of it",
 	},
 	{
 		pattern: "cancellation/cancellationtest",
-		heed:    []string{"cancellation"},
+		heed:    []string{"cancellation", "cancellation/internal/*"},
 		foreign: []string{"go.uber.org/goleak"},
 		why:     "whoever tests code that only knows tokens needs nothing but tokens",
+	},
+	{
+		pattern: "cancellation/internal/*",
+		why:     "what tokens and their test kit share must not know more than tokens do",
 	},
 	{
 		pattern: "servercontext",

@@ -2,11 +2,14 @@ package architecture_test
 
 import (
 	"go/ast"
+	"go/parser"
+	"go/token"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A test that sleeps is slow where it passes and fails where it is slow. In a
@@ -26,30 +29,45 @@ func TestTestsDoNotSleep(t *testing.T) {
 	}
 }
 
-// maySleep reports whether a call is inside of an argument of synctest.Test,
-// or in a function that is no test by itself of a file that has such bubbles.
+// maySleep reports whether the function around a call has a bubble, or is a
+// part that the bubbles of its file use. Whether a function runs in a bubble
+// is more than the syntax tells; a test without any is what this finds.
 func (f goFile) maySleep(call ast.Node) bool {
-	bubbles := 0
-	inside := false
-	f.selectors("testing/synctest", func(*ast.SelectorExpr) { bubbles++ })
-	if bubbles == 0 {
+	var bubbles []ast.Node
+	f.selectors("testing/synctest", func(sel *ast.SelectorExpr) { bubbles = append(bubbles, sel) })
+	if len(bubbles) == 0 {
 		return false
 	}
-	ast.Inspect(f.syntax, func(node ast.Node) bool {
-		outer, ok := node.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		fun, ok := outer.Fun.(*ast.SelectorExpr)
-		if ok && isIdent(fun.X, "synctest") && fun.Sel.Name == "Test" {
-			inside = inside || encloses(outer, call)
-		}
-		return true
-	})
-	return inside || !slices.ContainsFunc(f.syntax.Decls, func(decl ast.Decl) bool {
+	for _, decl := range f.syntax.Decls {
 		function, ok := decl.(*ast.FuncDecl)
-		return ok && encloses(function, call) && isTestName(function.Name.Name)
-	})
+		if ok && encloses(function, call) && isTestName(function.Name.Name) {
+			return slices.ContainsFunc(bubbles, func(bubble ast.Node) bool { return encloses(function, bubble) })
+		}
+	}
+	return true
+}
+
+func TestSleepRuleKnowsBubbles(t *testing.T) {
+	for _, c := range []struct {
+		name, imports, body string
+		allowed             bool
+	}{
+		{"bare", `"time"`, `func TestX() { time.Sleep(1) }`, false},
+		{"bubble", `"time"; "testing/synctest"`, `func TestX() { synctest.Test(nil, func() { time.Sleep(1) }) }`, true},
+		{"bubble elsewhere", `"time"; "testing/synctest"`, `func TestX() { time.Sleep(1) }; func TestY() { synctest.Test(nil, nil) }`, false},
+		{"part of a bubble", `"time"; "testing/synctest"`, `func wait() { time.Sleep(1) }; func TestY() { synctest.Test(nil, wait) }`, true},
+		{"part without one", `"time"`, `func wait() { time.Sleep(1) }`, false},
+	} {
+		syntax, err := parser.ParseFile(token.NewFileSet(), c.name, "package x_test; import ("+c.imports+"); "+c.body, parser.SkipObjectResolution)
+		require.NoError(t, err, c.name)
+		file := goFile{syntax: syntax, imports: importsOf(syntax)}
+		sleeps := 0
+		file.selectors("time", func(sel *ast.SelectorExpr) {
+			sleeps++
+			assert.Equal(t, c.allowed, file.maySleep(sel), c.name)
+		})
+		assert.Equal(t, 1, sleeps, c.name)
+	}
 }
 
 // A skipped test is one that nobody misses when it is broken.

@@ -1,0 +1,60 @@
+// Runs the checks one after another against one session and prints a verdict
+// per check, one JSON object a line:
+//
+//   {"client":"typescript-v1","era":"handshake","check":"echo","ok":true,"ms":3}
+//
+// A verdict that is not ok has an "error". The exit status is 0 when all are ok.
+import { bounded, checks } from './checks.mjs';
+import { option, serverCommand } from './options.mjs';
+
+// The transports ask politely for two seconds before they send SIGTERM.
+const EXIT_MS = 1_900;
+
+// run connects with open(command, args), which returns a connected session.
+export async function run({ client, era, open }) {
+  const [command, ...args] = serverCommand();
+  let failed = false;
+  let session;
+
+  const judge = async (check, body) => {
+    const start = Date.now();
+    const before = session?.errors.length ?? 0;
+    const verdict = { client, era, check, ok: true };
+    try {
+      await body();
+      const errors = session.errors.slice(before);
+      if (errors.length > 0) throw new Error(`the client reported: ${errors.join('; ')}`);
+    } catch (error) {
+      verdict.ok = false;
+      verdict.error = String(error?.message ?? error).slice(0, 2000);
+      failed = true;
+    }
+    verdict.ms = Date.now() - start;
+    console.log(JSON.stringify(verdict));
+    return verdict.ok;
+  };
+
+  const connected = await judge('connect', async () => {
+    session = await open(command, args);
+  });
+  if (connected) {
+    for (const check of selected(era)) await judge(check.name, () => bounded(check.run(session)));
+    await judge('close', async () => {
+      const { code, signal, ms } = await session.close();
+      if (code !== 0 || signal !== null) throw new Error(`the server ended with status ${code}, signal ${signal}`);
+      if (ms > EXIT_MS) throw new Error(`the server took ${ms} ms to end`);
+    });
+    await judge('quiet', async () => {
+      if (session.errors.length > 0) throw new Error(`the client reported: ${session.errors.join('; ')}`);
+    });
+  }
+  if (failed && session?.stderr) console.error(`server's stderr ends with:\n${session.stderr}`);
+  process.exit(failed ? 1 : 0);
+}
+
+// selected leaves out what an era does not have and what --only=NAME,NAME
+// does not name.
+function selected(era) {
+  const only = option('only')?.split(',');
+  return checks.filter((check) => (check.eras?.includes(era) ?? true) && (only?.includes(check.name) ?? true));
+}

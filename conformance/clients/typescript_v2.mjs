@@ -1,0 +1,53 @@
+// The TypeScript SDK, version 2 (@modelcontextprotocol/client).
+//
+//   --mode=legacy  handshake era (the default)
+//   --mode=pin     stateless era, revision 2026-07-28 and nothing else
+//   --mode=auto    what the client settles on by itself: the stateless era
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { option } from './options.mjs';
+import { run } from './runner.mjs';
+import { CAPABILITIES, CLIENT_INFO, Session } from './session.mjs';
+
+const MODES = {
+  legacy: { era: 'handshake', revision: '2025-11-25', negotiation: 'legacy' },
+  pin: { era: 'stateless', revision: '2026-07-28', negotiation: { pin: '2026-07-28' } },
+  auto: { era: 'stateless', revision: '2026-07-28', negotiation: 'auto' },
+};
+
+class SessionV2 extends Session {
+  #client;
+
+  constructor(client, revision) {
+    super(client, revision);
+    this.#client = client;
+    client.setRequestHandler('sampling/createMessage', (request, ctx) =>
+      this.answer('sampling', request.params, ctx.mcpReq.signal),
+    );
+    client.setRequestHandler('elicitation/create', (request, ctx) =>
+      this.answer('elicitation', request.params, ctx.mcpReq.signal),
+    );
+  }
+
+  call(name, args, { signal, onprogress } = {}) {
+    return this.#client.callTool({ name, arguments: args }, { signal, onprogress });
+  }
+}
+
+const name = option('mode') ?? 'legacy';
+const mode = MODES[name];
+if (!mode) {
+  console.error(`unknown mode ${JSON.stringify(name)}: one of ${Object.keys(MODES).join(', ')}`);
+  process.exit(2);
+}
+
+await run({
+  client: `typescript-v2-${name}`,
+  era: mode.era,
+  open: async (command, args) => {
+    const options = { capabilities: CAPABILITIES, versionNegotiation: { mode: mode.negotiation } };
+    const session = new SessionV2(new Client(CLIENT_INFO, options), mode.revision);
+    await session.connect(new StdioClientTransport({ command, args, stderr: 'pipe' }));
+    return session;
+  },
+});
