@@ -47,6 +47,9 @@ func (c *counter) visit(s *jsonschema.Schema, v any) bool {
 	}
 	switch v := v.(type) {
 	case string:
+		if isRegex(s) && !c.spend(maxPatternSteps) {
+			return false
+		}
 		return c.spend(len(v)/64) && (s.Pattern == nil || c.spend(matchSteps(s.Pattern, v)))
 	case map[string]any:
 		return c.object(s, v)

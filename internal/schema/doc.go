@@ -9,6 +9,9 @@
 //	var in Args
 //	err = schema.Decode(args, &in)                  // by case, strict types
 //
+// [ForOutput] is the same for results, where a nil slice is written as null. [Schema.Headers] lists the arguments
+// that HTTP headers mirror.
+//
 // # Dialects
 //
 // JSON Schema 2020-12 is the default, as in MCP. "$schema" may name drafts 2019-09, 7, 6 and 4; any other dialect

@@ -66,6 +66,9 @@ func (g *graph) note(s *jsonschema.Schema) {
 	if s.Enum != nil {
 		w += len(s.Enum.Values)
 	}
+	if isRegex(s) {
+		w += maxPatternSteps
+	}
 	if s.Pattern != nil {
 		w += patternSteps(s.Pattern)
 	}
@@ -74,6 +77,9 @@ func (g *graph) note(s *jsonschema.Schema) {
 	}
 	g.weight = max(g.weight, w)
 }
+
+// isRegex says that s compiles the value.
+func isRegex(s *jsonschema.Schema) bool { return s.Format != nil && s.Format.Name == "regex" }
 
 const onStack = -1
 

@@ -37,7 +37,14 @@ const maxInline = 400
 //
 // An error is returned for types that JSON cannot carry (chan, func, complex, maps whose keys are not strings),
 // for structs that embed themselves or give one name to two fields, and for tags that make no sense.
-func For(t reflect.Type) (raw json.RawMessage, err error) {
+func For(t reflect.Type) (json.RawMessage, error) { return infer(t, false) }
+
+// ForOutput is [For] with one difference: a required field that may be nil (slice, map, pointer, []byte) also
+// accepts null, because that is what encoding/json writes for it. Nil elements of slices and maps are not
+// covered.
+func ForOutput(t reflect.Type) (json.RawMessage, error) { return infer(t, true) }
+
+func infer(t reflect.Type, output bool) (raw json.RawMessage, err error) {
 	defer func() { // invopop/jsonschema panics on what it does not know, and JSONSchema methods are foreign code
 		if r := recover(); r != nil {
 			raw, err = nil, fmt.Errorf("schema of %v: %s", t, plainText(fmt.Sprint(r)))
@@ -54,7 +61,7 @@ func For(t reflect.Type) (raw json.RawMessage, err error) {
 	if _, err := survey.visit(root); err != nil {
 		return nil, fmt.Errorf("schema of %v: %w", t, err)
 	}
-	in := inferrer{survey: survey, names: map[reflect.Type]string{}, taken: map[string]bool{}}
+	in := inferrer{survey: survey, output: output, names: map[reflect.Type]string{}, taken: map[string]bool{}}
 	s := in.reflect(root)
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -91,6 +98,7 @@ func checkInferred(raw json.RawMessage) error {
 
 type inferrer struct {
 	survey *survey
+	output bool                    // of the program: nil is written as null
 	names  map[reflect.Type]string // under $defs
 	taken  map[string]bool
 }
@@ -104,7 +112,7 @@ func (in *inferrer) reflect(root reflect.Type) *jsonschema.Schema {
 		Anonymous:        true,
 		ExpandedStruct:   true,
 		Namer:            in.name,
-		AdditionalFields: headerFields,
+		AdditionalFields: in.retag,
 		Mapper: func(t reflect.Type) *jsonschema.Schema {
 			if s := leaf(t); s != nil {
 				return s
@@ -134,7 +142,7 @@ func (in *inferrer) inlined(t reflect.Type) bool {
 }
 
 func (in *inferrer) inline(t reflect.Type) *jsonschema.Schema {
-	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, Mapper: leaf, AdditionalFields: headerFields}
+	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, Mapper: leaf, AdditionalFields: in.retag}
 	s := r.ReflectFromType(t)
 	s.Version = ""
 	s.Definitions = nil
@@ -216,24 +224,4 @@ func speaks(t reflect.Type) bool {
 	_, whole := reflect.New(t).Interface().(interface{ JSONSchema() *jsonschema.Schema })
 	_, extends := reflect.New(t).Interface().(interface{ JSONSchemaExtend(*jsonschema.Schema) })
 	return whole || extends
-}
-
-// headerFields repeats the fields with an mcp_header tag, with the tag as a keyword. invopop/jsonschema replaces
-// the property of the first reading in place.
-func headerFields(t reflect.Type) []reflect.StructField {
-	var out []reflect.StructField
-	for i := range t.NumField() {
-		f := t.Field(i)
-		header, ok := f.Tag.Lookup("mcp_header")
-		if !ok {
-			continue
-		}
-		extras := "x-mcp-header=" + header
-		if more := f.Tag.Get("jsonschema_extras"); more != "" {
-			extras = more + "," + extras
-		}
-		f.Tag = reflect.StructTag("jsonschema_extras:"+strconv.Quote(extras)+" ") + f.Tag
-		out = append(out, f)
-	}
-	return out
 }

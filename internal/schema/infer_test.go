@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -280,4 +281,50 @@ func TestHeaders(t *testing.T) {
 		_, err := compile(t, bad).Headers()
 		require.Error(t, err, bad)
 	}
+}
+
+func TestForOutputAcceptsWhatIsWritten(t *testing.T) {
+	type out struct {
+		List   []string          `json:"list"`
+		Short  []string          `json:"short,omitempty"`
+		M      map[string]int    `json:"m"`
+		P      *point            `json:"p"`
+		Level  *level            `json:"level" jsonschema:"enum=low,enum=high"`
+		B      []byte            `json:"b"`
+		Raw    json.RawMessage   `json:"raw"`
+		IP     net.IP            `json:"ip"`
+		Node   *node             `json:"node"`
+		Nested struct{ L []int } `json:"nested"`
+		Pair   [1]*int           `json:"-"`
+		Said   *int              `json:"said" jsonschema:"nullable"`
+	}
+	raw, err := schema.ForOutput(reflect.TypeFor[out]())
+	require.NoError(t, err)
+	s, err := schema.Compile(raw, nil)
+	require.NoError(t, err)
+	require.True(t, s.IsObject())
+	assert.NotContains(t, string(raw), "heed-null")
+	assert.Contains(t, string(raw), `"list":{"type":["array","null"],"items":{"type":"string"}},"short":{"type":"array","items":{"type":"string"}},`)
+	high, one := level("high"), 1
+	for _, v := range []out{{}, {
+		List: []string{"a"}, Short: []string{"b"}, M: map[string]int{"a": 1}, P: &point{}, Level: &high, B: []byte("x"),
+		Raw: json.RawMessage(`[1]`), IP: net.IPv4zero, Node: &node{Kids: []*node{{}}}, Said: &one,
+	}} {
+		text, err := json.Marshal(v)
+		require.NoError(t, err)
+		require.NoError(t, s.Validate(text), string(text))
+	}
+	for name, bad := range map[string]string{"list": `1`, "list ": `[]`, "level": `"medium"`, "node": `{}`, "nested": `null`} {
+		text, err := json.Marshal(out{})
+		require.NoError(t, err)
+		var members map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(text, &members))
+		members[name] = json.RawMessage(bad)
+		text, err = json.Marshal(members)
+		require.NoError(t, err)
+		require.ErrorContains(t, s.Validate(text), strings.TrimSpace(name))
+	}
+	input, err := schema.For(reflect.TypeFor[out]())
+	require.NoError(t, err)
+	assert.Contains(t, string(input), `"list":{"type":"array","items":{"type":"string"}}`)
 }

@@ -25,13 +25,14 @@ const (
 	// stepTime is what one step (one subschema applied to one value) costs on slow hardware.
 	stepTime = 250 * time.Nanosecond
 
-	maxValueDepth   = 256       // nesting of a validated value
-	maxNumberLength = 512       // characters of one number
-	maxExponent     = 1000      // a larger one costs megabytes once it is computed with exactly
-	maxPattern      = 1000      // characters of one regular expression
-	maxPatternSteps = 5000      // instructions of one compiled regular expression
-	maxInPlace      = 10_000    // subschemas applied to one and the same value
-	maxPaths        = 1_000_000 // where counting paths through a schema stops
+	maxValueDepth      = 256       // nesting of a validated value
+	maxNumberLength    = 512       // characters of one number
+	maxExponent        = 1000      // a larger one costs megabytes once it is computed with exactly
+	maxPattern         = 1000      // characters of one regular expression
+	maxPatternSteps    = 5000      // instructions of one compiled regular expression
+	maxAllPatternSteps = 100_000   // instructions of all regular expressions of a schema
+	maxInPlace         = 10_000    // subschemas applied to one and the same value
+	maxPaths           = 1_000_000 // where counting paths through a schema stops
 )
 
 func (l *Limits) depth() int {

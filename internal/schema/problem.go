@@ -23,13 +23,13 @@ func (p *Problem) String() string {
 }
 
 // ValidationError is returned when a value does not conform to a schema or cannot be decoded. Problems is never
-// empty; it is ordered by path.
+// empty, holds at most 200 and is ordered by path.
 type ValidationError struct {
 	Problems []Problem
 }
 
 const (
-	maxProblems   = 10   // shown by Error and kept in Problems
+	maxProblems   = 10   // shown by Error
 	maxErrorBytes = 2000 // of Error
 )
 

@@ -14,8 +14,33 @@ type pattern struct {
 	steps int // instructions; time per byte of text is at most proportional
 }
 
-// compilePattern keeps the length and the compiled size within bounds: x{1000}{1000} is short but large.
-func compilePattern(s string) (jsonschema.Regexp, error) {
+// patterns compiles the regular expressions of one schema. Length and compiled size of each are bounded, since
+// x{1000}{1000} is short but large, and so is the sum of the sizes. Written by the goroutine that compiles the
+// schema until sealed; afterwards the engine still asks it about values with "format": "regex", from any goroutine.
+type patterns struct {
+	known  map[string]*pattern
+	steps  int
+	sealed bool
+}
+
+func (ps *patterns) compile(s string) (jsonschema.Regexp, error) {
+	if p := ps.known[s]; p != nil {
+		return p, nil
+	}
+	p, err := compilePattern(s)
+	if err != nil {
+		return nil, err
+	}
+	if !ps.sealed {
+		if ps.steps += p.steps; ps.steps > maxAllPatternSteps {
+			return nil, fmt.Errorf("regular expressions compile to more than %d steps", maxAllPatternSteps)
+		}
+		ps.known[s] = p
+	}
+	return p, nil
+}
+
+func compilePattern(s string) (*pattern, error) {
 	if len(s) > maxPattern {
 		return nil, fmt.Errorf("regular expression of %d characters, the limit is %d", len(s), maxPattern)
 	}

@@ -66,7 +66,9 @@ func (s *Schema) compile(doc any) (err error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(refuse{})
-	c.UseRegexpEngine(compilePattern)
+	ps := &patterns{known: map[string]*pattern{}}
+	defer func() { ps.sealed = true }()
+	c.UseRegexpEngine(ps.compile)
 	c.AssertFormat()
 	c.AssertContent()
 	c.RegisterContentMediaType(&jsonschema.MediaType{ // an annotation: only contentEncoding is asserted

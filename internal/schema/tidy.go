@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -103,6 +105,7 @@ func (t *tidier) object(out []byte, r role) ([]byte, error) {
 	}
 	t.i++
 	if r == aSchema {
+		members = allowNull(members)
 		slices.SortStableFunc(members, func(a, b tidyMember) int { return rank(a.name) - rank(b.name) })
 	}
 	out = append(out, '{')
@@ -113,6 +116,35 @@ func (t *tidier) object(out []byte, r role) ([]byte, error) {
 		out = append(out, m.text...)
 	}
 	return append(out, '}'), nil
+}
+
+// allowNull carries out nullMark: in the type where that is enough, else as an alternative.
+func allowNull(members []tidyMember) []tidyMember {
+	find := func(name string) int {
+		return slices.IndexFunc(members, func(m tidyMember) bool { return m.name == name })
+	}
+	mark := find(nullMark)
+	if mark < 0 {
+		return members
+	}
+	members = slices.Delete(members, mark, mark+1)
+	kind := find("type")
+	if kind >= 0 && find("enum") < 0 && find("const") < 0 {
+		_, name, _ := bytes.Cut(members[kind].text, []byte(":"))
+		members[kind].text = fmt.Appendf(nil, `"type":[%s,"null"]`, name)
+		return members
+	}
+	if len(members) == 0 || kind < 0 && find("$ref") < 0 && find("oneOf") < 0 && find("anyOf") < 0 {
+		return members // accepts anything
+	}
+	var text []byte
+	for i, m := range members {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, m.text...)
+	}
+	return []tidyMember{{"anyOf", fmt.Appendf(nil, `"anyOf":[{%s},{"type":"null"}]`, text)}}
 }
 
 func rank(keyword string) int {
