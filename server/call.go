@@ -39,6 +39,7 @@ type Call struct {
 	request     *servercontext.Request
 	id          jsonrpc.ID
 	params      callParams
+	facts       servercontext.Options     // what request was made of
 	accepted    time.Time                 // when it came in
 	closeStream func(time.Duration) error // nil: the transport cannot
 
@@ -52,6 +53,10 @@ type Call struct {
 	timer     *time.Timer            // the limit in force, nil without one
 	limit     time.Duration          // its length
 	watch     *time.Timer            // fires when a cancelled handler outlives the grace period
+
+	retry     retry                     // what answered input requests brought; guarded by mu
+	operation atomic.Pointer[operation] // what the call attends; set by Run, nil for most
+	yield     chan attended             // what the operation gives it; set with operation
 
 	left    atomic.Bool   // taken out of the session's calls; set by leave
 	slot    atomic.Uint32 // which slots are held: see slots.go
@@ -95,7 +100,7 @@ func newCall(ss *Session, m *jsonrpc.Message, md *method, rev *revision, reg *re
 	}
 	c.source = cancellation.New(parent)
 	c.source.SetPanicHandler(c.hookPanicked)
-	o := servercontext.Options{
+	c.facts = servercontext.Options{
 		ID:              m.ID.String(),
 		Method:          md.name,
 		Params:          m.Params,
@@ -109,9 +114,9 @@ func newCall(ss *Session, m *jsonrpc.Message, md *method, rev *revision, reg *re
 		Host:            (*host)(c),
 	}
 	if !rev.stateless {
-		o.Client = ss.clientInfo()
+		c.facts.Client = ss.clientInfo()
 	}
-	c.request = servercontext.New(o)
+	c.request = servercontext.New(c.facts)
 	return c
 }
 
@@ -125,7 +130,7 @@ func (c *Call) Run() {
 		c.startLimit()
 		c.started = time.Now()
 		c.handler.Store(handlerRunning)
-		result, err = c.invoke()
+		result, err = c.serve()
 	} else {
 		err = c.source.Requested()
 	}
@@ -217,6 +222,9 @@ func (c *Call) finish(result any, err error) {
 	returned := time.Now()
 	c.handler.Store(handlerReturned)
 	cancelled := c.source.Finish()
+	if op := c.operation.Load(); op != nil {
+		op.cancelled(c)
+	}
 	c.leave() // before the answer: the client may reuse the id at once
 	c.releaseSlots()
 	c.mu.Lock()

@@ -22,9 +22,12 @@ func (s *Server) Drain(ctx context.Context) error {
 	grace, cancel := context.WithTimeout(ctx, max(s.options.DrainGrace, 0))
 	defer cancel()
 	sessions := s.openSessions()
+	for _, ss := range sessions {
+		ss.endWaiting(drainReason)
+	}
 	if s.options.DrainGrace <= 0 || waitAll(grace, sessions) != nil {
 		for _, ss := range sessions {
-			ss.CancelAll(cancellation.Shutdown, "server is shutting down")
+			ss.CancelAll(cancellation.Shutdown, drainReason)
 		}
 		if waitAll(ctx, sessions) != nil {
 			return s.abandon(sessions)
@@ -42,6 +45,7 @@ func (ss *Session) Drain(ctx context.Context, grace time.Duration, reason string
 	ss.mu.Lock()
 	ss.draining = true
 	ss.mu.Unlock()
+	ss.endWaiting(reason)
 	if grace > 0 {
 		wait, cancel := context.WithTimeout(ctx, grace)
 		defer cancel()
@@ -54,6 +58,19 @@ func (ss *Session) Drain(ctx context.Context, grace time.Duration, reason string
 		return ss.server.abandon([]*Session{ss})
 	}
 	return nil
+}
+
+const drainReason = "the server is shutting down"
+
+// endWaiting ends what would wait for ever, since no further request is served:
+// handlers that are parked, and subscriptions.
+func (ss *Session) endWaiting(reason string) {
+	ss.endOperations(cancellation.Shutdown, reason)
+	for _, c := range ss.snapshot() {
+		if c.method.endless {
+			c.cancel(cancellation.Shutdown, reason)
+		}
+	}
 }
 
 // abandon answers for the handlers that have not returned and lists them.

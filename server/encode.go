@@ -1,12 +1,13 @@
 package server
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/heedmcp/heed/internal/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/segmentio/encoding/json"
 )
 
 // Values of the stateless era's resultType and cacheScope.
@@ -52,6 +53,8 @@ func (r *revision) appendResult(b []byte, c *Call, result any) ([]byte, error) {
 		return appendJSON(b, v)
 	case *mcp.DiscoverResult:
 		return r.appendDiscover(b, c, v)
+	case *inputRequired:
+		return r.appendInputRequired(b, c, v)
 	case nil, struct{}:
 		return append(r.appendHead(b, c, resultComplete, nil).b, '}'), nil
 	}
@@ -245,24 +248,19 @@ func (r *revision) inputParams(params any) any {
 	return p
 }
 
-// appendJSON appends v encoded, on one line. Marshalers that panic fail like
-// those that return an error.
+// appendJSON appends v encoded, on one line and without escapes that only HTML
+// needs. Marshalers that panic fail like those that return an error.
 func appendJSON(b []byte, v any) (out []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			out, err = b, fmt.Errorf("encoding %T: panic: %v", v, p)
 		}
 	}()
-	n := len(b)
-	out, err = json.Append(b, v, 0)
-	if err != nil {
+	buf := bytes.NewBuffer(b)
+	e := json.NewEncoder(buf)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
 		return b, fmt.Errorf("encoding %T: %w", v, err)
 	}
-	// A MarshalJSON method or a RawMessage may bring line breaks of its own.
-	for _, ch := range out[n:] {
-		if ch == '\n' || ch == '\r' {
-			return jsonrpc.AppendCompact(out[:n:n], out[n:]), nil
-		}
-	}
-	return out, nil
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }

@@ -83,14 +83,16 @@ func (h *host) Call(ctx context.Context, method string, params any) (json.RawMes
 
 func (h *host) Input(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	if h.rev.stateless {
-		return nil, servercontext.ErrNotSupported
+		return nil, errNoInput // a method that may ask has an operationHost
 	}
 	return h.call().ask(ctx, method, h.rev.inputParams(params))
 }
 
-func (h *host) InputResponses() map[string]json.RawMessage { return nil }
+func (h *host) InputResponses() map[string]json.RawMessage { return h.call().answered().responses }
 
-func (h *host) RequestState() string { return "" }
+func (h *host) RequestState() string { return h.call().answered().state }
+
+func (h *host) RequestID() string { return h.id.String() }
 
 func (h *host) ResourceUpdated(uri string) {}
 

@@ -39,11 +39,18 @@ type method struct {
 	// nameParam is the member of params that names what is called, as the
 	// Mcp-Name header repeats it; "" if none does.
 	nameParam string
+	// input says that its handler may ask for input: the request can be answered
+	// with input_required.
+	input bool
 	// advertised tells whether the capability that the method belongs to is
 	// advertised; nil: it belongs to none.
 	advertised func(*Server, *registry, *revision) bool
 	// tool finds the tool that a call is for; nil for methods other than tools/call.
 	tool func(*Call) *tool
+
+	// endless says that its requests last until somebody ends them: they are not
+	// counted as in flight, and a shutdown ends them first.
+	endless bool
 
 	handler Handler
 }
@@ -90,7 +97,7 @@ func (s *Server) builtinMethods() map[string]*method {
 		{name: methodInitialized, notification: true, eras: eraHandshake, handler: handleNothing},
 		{name: methodSetLevel, eras: eraHandshake, advertised: advertisesLogging, handler: handleSetLevel},
 		{name: methodListTools, eras: eraBoth, advertised: advertisesTools, handler: s.handleListTools},
-		{name: methodCallTool, eras: eraBoth, advertised: advertisesTools, nameParam: "name", tool: calledTool, handler: handleCallTool},
+		{name: methodCallTool, eras: eraBoth, advertised: advertisesTools, nameParam: "name", input: true, tool: calledTool, handler: handleCallTool},
 	} {
 		table[m.name] = m
 	}

@@ -45,6 +45,18 @@ type Options struct {
 	// five minutes; negative: only the caller's ctx does.
 	ClientTimeout time.Duration
 
+	// ParkTimeout is how long a handler of the stateless era may wait for the
+	// client's retry with the input it asked for. 0: ten minutes.
+	ParkTimeout time.Duration
+	// MaxParked bounds the handlers that wait so. 0: 1024; negative: no bound.
+	MaxParked int
+	// StateKeys seal what handlers keep with the client (requestState). The first
+	// one seals, all of them open, so keys can be rotated; each has 32 bytes. Servers
+	// that share retries must share keys. nil: a random key of this server's own.
+	StateKeys [][]byte
+	// StateLifetime is how long a sealed state is good for. 0: one hour.
+	StateLifetime time.Duration
+
 	// Grace is how long a cancelled handler may take to return. After that it is
 	// reported as unresponsive and, where an answer is still owed, the runtime
 	// answers for it. 0: five seconds.
@@ -84,6 +96,9 @@ type Options struct {
 
 const (
 	defaultClientTimeout    = 5 * time.Minute
+	defaultParkTimeout      = 10 * time.Minute
+	defaultMaxParked        = 1024
+	defaultStateLifetime    = time.Hour
 	defaultGrace            = 5 * time.Second
 	defaultDrainGrace       = 5 * time.Second
 	defaultMaxInFlight      = 16384
@@ -104,6 +119,9 @@ func (o *Options) withDefaults() Options {
 		p.Observer = &Observer{}
 	}
 	p.ClientTimeout = orDefault(p.ClientTimeout, defaultClientTimeout)
+	p.ParkTimeout = orDefault(p.ParkTimeout, defaultParkTimeout)
+	p.MaxParked = orDefault(p.MaxParked, defaultMaxParked)
+	p.StateLifetime = orDefault(p.StateLifetime, defaultStateLifetime)
 	p.Grace = orDefault(p.Grace, defaultGrace)
 	p.DrainGrace = orDefault(p.DrainGrace, defaultDrainGrace)
 	p.MaxInFlight = orDefault(p.MaxInFlight, defaultMaxInFlight)

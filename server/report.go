@@ -11,7 +11,7 @@ import (
 
 // report tells operators how the request ended.
 func (c *Call) report(cancelled *cancellation.Error, err error, returned time.Time, answered bool) {
-	requested, observed := c.source.Times()
+	requested, observed := c.times()
 	if cancelled != nil && observed.IsZero() {
 		observed = returned
 	}
@@ -33,6 +33,15 @@ func (c *Call) report(cancelled *cancellation.Error, err error, returned time.Ti
 		d.Requested, d.Observed = requested, observed
 	}
 	c.observe(func() { done(d) })
+}
+
+// times returns when a cancel was accepted and when the handler noticed.
+func (c *Call) times() (requested, observed time.Time) {
+	requested, observed = c.source.Times()
+	if op := c.operation.Load(); op != nil {
+		_, observed = op.source.Times()
+	}
+	return requested, observed
 }
 
 // logCancelled logs the end of a cancelled request: quietly, unless the handler

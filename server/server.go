@@ -21,6 +21,7 @@ type Server struct {
 	revisions      []*revision         // the ones served, newest first; never changed after New
 	builtin        map[string]*method  // never changed after New
 	limits         jsonrpc.Limits      // never changed after New
+	sealer         *sealer             // seals requestStates; never changed after New
 	encodedInfo    []byte              // implementation as JSON; never changed after New
 
 	changing sync.Mutex               // serializes change; held while registry is copied
@@ -30,6 +31,7 @@ type Server struct {
 	counters counters // statistics
 
 	mu       sync.Mutex            // guards the fields below; no lock is taken while it is held
+	parked   map[string]*operation // operations that wait for a retry, by their id
 	sessions map[*Session]struct{} // open sessions, the shared stateless one included
 	draining atomic.Bool           // set once, by Drain, under mu
 	hadTools atomic.Bool           // set when the first tool is registered
@@ -69,6 +71,7 @@ func TryNew(implementation *mcp.Implementation, options *Options) (*Server, erro
 		implementation: implementation,
 		options:        options.withDefaults(),
 		sessions:       map[*Session]struct{}{},
+		parked:         map[string]*operation{},
 	}
 	var unknown string
 	if s.revisions, unknown = supported(s.options.Versions); unknown != "" {
@@ -80,6 +83,9 @@ func TryNew(implementation *mcp.Implementation, options *Options) (*Server, erro
 	var err error
 	if s.encodedInfo, err = appendJSON(nil, implementation); err != nil {
 		return nil, fmt.Errorf("server: the implementation cannot be encoded: %w", err)
+	}
+	if s.sealer, err = newSealer(s.options.StateKeys); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
 	}
 	s.limits = jsonrpc.Limits{Depth: s.options.MaxDepth}
 	s.slots.init(s.options.MaxConcurrent)
@@ -100,6 +106,7 @@ type Stats struct {
 	InFlight     int   // requests that may still be answered
 	Lingering    int   // cancelled requests whose handlers still run
 	Sessions     int   // open sessions
+	Parked       int   // handlers that wait for a retry with input from their client
 	Dropped      int64 // messages and results not sent because of a cancel, since New
 	Unresponsive int64 // handlers that ignored their token for the grace period, since New
 }
@@ -108,11 +115,13 @@ type Stats struct {
 func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	sessions := len(s.sessions) - 1 // the stateless scope is no session
+	parked := len(s.parked)
 	s.mu.Unlock()
 	return Stats{
 		InFlight:     int(s.counters.inFlight.Load()),
 		Lingering:    int(s.counters.lingering.Load()),
 		Sessions:     sessions,
+		Parked:       parked,
 		Dropped:      s.counters.dropped.Load(),
 		Unresponsive: s.counters.unresponsive.Load(),
 	}

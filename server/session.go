@@ -45,19 +45,21 @@ type Session struct {
 	values  *servercontext.Session // nil for the stateless scope
 	o       SessionOptions         // never changed
 
-	mu       sync.Mutex
-	phase    phase                    // moves forward only, by initialize and notifications/initialized
-	rev      *revision                // set once, by initialize
-	client   *servercontext.Client    // set once, by initialize
-	level    int                      // severity asked for by logging/setLevel; 0: none yet
-	calls    map[jsonrpc.ID]*Call     // accepted and not cancelled; nil in the stateless scope
-	running  map[*Call]struct{}       // accepted and not returned, lingering ones included
-	early    earlyCancels             // cancels that overtook their request; used if o.Unordered
-	pending  map[jsonrpc.ID]*question // requests to the client that wait for its answer
-	nextID   int64                    // id of the last request to the client
-	closed   *cancellation.Error      // why, once the session has ended
-	draining bool                     // set once, by Drain: no further requests
-	idle     chan struct{}            // closed when running gets empty; made by whoever waits
+	mu         sync.Mutex
+	phase      phase                     // moves forward only, by initialize and notifications/initialized
+	rev        *revision                 // set once, by initialize
+	client     *servercontext.Client     // set once, by initialize
+	level      int                       // severity asked for by logging/setLevel; 0: none yet
+	calls      map[jsonrpc.ID]*Call      // accepted and not cancelled; nil in the stateless scope
+	running    map[*Call]struct{}        // accepted and not returned, lingering ones included
+	early      earlyCancels              // cancels that overtook their request; used if o.Unordered
+	operations map[*operation]struct{}   // handlers that may be parked and have not returned
+	parked     map[jsonrpc.ID]*operation // parked operations by the id they were parked for; nil in the stateless scope
+	pending    map[jsonrpc.ID]*question  // requests to the client that wait for its answer
+	nextID     int64                     // id of the last request to the client
+	closed     *cancellation.Error       // why, once the session has ended
+	draining   bool                      // set once, by Drain: no further requests
+	idle       chan struct{}             // closed when running gets empty; made by whoever waits
 }
 
 // SessionOptions describe a session to be opened by a transport.
@@ -84,13 +86,15 @@ type SessionOptions struct {
 // the server is draining, Open returns a session that refuses all requests.
 func (s *Server) Open(ctx context.Context, o SessionOptions) *Session {
 	ss := &Session{
-		server:  s,
-		context: context.WithoutCancel(ctx),
-		values:  servercontext.NewSession(o.ID),
-		o:       o,
-		calls:   map[jsonrpc.ID]*Call{},
-		running: map[*Call]struct{}{},
-		pending: map[jsonrpc.ID]*question{},
+		server:     s,
+		context:    context.WithoutCancel(ctx),
+		values:     servercontext.NewSession(o.ID),
+		o:          o,
+		calls:      map[jsonrpc.ID]*Call{},
+		running:    map[*Call]struct{}{},
+		operations: map[*operation]struct{}{},
+		parked:     map[jsonrpc.ID]*operation{},
+		pending:    map[jsonrpc.ID]*question{},
 	}
 	s.mu.Lock()
 	s.sessions[ss] = struct{}{}
@@ -101,7 +105,7 @@ func (s *Server) Open(ctx context.Context, o SessionOptions) *Session {
 // openStateless makes the scope of stateless-era requests over HTTP. They have
 // no ids that another request could name, so it keeps none.
 func (s *Server) openStateless() *Session {
-	ss := &Session{server: s, context: context.Background(), running: map[*Call]struct{}{}}
+	ss := &Session{server: s, context: context.Background(), running: map[*Call]struct{}{}, operations: map[*operation]struct{}{}}
 	s.sessions[ss] = struct{}{}
 	return ss
 }
@@ -128,7 +132,7 @@ func (ss *Session) InitializeVersion() string {
 func (ss *Session) Busy() bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	return len(ss.running) > 0
+	return !ss.quietLocked()
 }
 
 // Cancel cancels the request with that id (JSON text, such as 7 or "7") for
@@ -144,7 +148,10 @@ func (ss *Session) cancel(id jsonrpc.ID, origin cancellation.Origin, reason stri
 	ss.mu.Unlock()
 	// Between here and there c may finish and its id may be taken by a new
 	// request; the cancel then meets a finished source and does nothing.
-	return c != nil && c.cancel(origin, reason)
+	if c == nil {
+		return origin == cancellation.Peer && ss.cancelParked(id, reason)
+	}
+	return c.cancel(origin, reason)
 }
 
 // CancelAll cancels every running request of the session and reports how many
@@ -186,6 +193,7 @@ func (ss *Session) Close(origin cancellation.Origin, reason string) {
 	ss.mu.Unlock()
 
 	ss.CancelAll(origin, reason)
+	ss.endOperations(origin, reason)
 	for _, q := range pending {
 		q.resolve(answer{err: ErrClosed})
 	}
@@ -200,7 +208,7 @@ func (ss *Session) Close(origin cancellation.Origin, reason string) {
 func (ss *Session) Wait(ctx context.Context) error {
 	for {
 		ss.mu.Lock()
-		if len(ss.running) == 0 {
+		if ss.quietLocked() {
 			ss.mu.Unlock()
 			return nil
 		}
@@ -245,6 +253,7 @@ func (ss *Session) admit(c *Call) (a admission, overtaken *earlyCancel) {
 	}
 	if ss.calls != nil {
 		ss.calls[c.id] = c
+		delete(ss.parked, c.id) // the id is taken anew: a cancel now means this request
 	}
 	ss.running[c] = struct{}{}
 	ss.server.counters.inFlight.Add(1)
@@ -273,7 +282,15 @@ func (ss *Session) returned(c *Call) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	delete(ss.running, c)
-	if len(ss.running) == 0 && ss.idle != nil {
+	ss.wakeLocked()
+}
+
+// quietLocked tells whether no handler runs.
+func (ss *Session) quietLocked() bool { return len(ss.running) == 0 && len(ss.operations) == 0 }
+
+// wakeLocked wakes whoever waits for the session to be quiet.
+func (ss *Session) wakeLocked() {
+	if ss.quietLocked() && ss.idle != nil {
 		close(ss.idle)
 		ss.idle = nil
 	}

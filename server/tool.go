@@ -87,7 +87,7 @@ func AddTool[In, Out any](s *Server, t *mcp.Tool, handler ToolHandler[In, Out], 
 	}
 	shape := shapeOf[Out]()
 	if definition.OutputSchema == nil && shape == shapeStructured {
-		raw, err := schemaFor[Out]()
+		raw, err := outputSchemaFor[Out]()
 		if err != nil {
 			return fail(fmt.Errorf("output: %w", err))
 		}
@@ -218,6 +218,16 @@ func schemaFor[T any]() (json.RawMessage, error) {
 		return nil, nil
 	}
 	return schema.For(t)
+}
+
+// outputSchemaFor is schemaFor for what a handler returns: there nil slices and
+// maps are written as null.
+func outputSchemaFor[T any]() (json.RawMessage, error) {
+	t := reflect.TypeFor[T]()
+	if t == reflect.TypeFor[json.RawMessage]() || t.Kind() == reflect.Interface {
+		return nil, nil
+	}
+	return schema.ForOutput(t)
 }
 
 const maxToolName = 128

@@ -14,6 +14,10 @@ import (
 // Implementations must be safe for concurrent use and must drop, without an
 // error, what may no longer be sent.
 type Host interface {
+	// RequestID is the id of the request that currently continues the work, as JSON
+	// text: a retry's, once one did; "" for a notification.
+	RequestID() string
+
 	// Progress reports progress to the peer if it asked for it.
 	Progress(done, total float64, message string)
 

@@ -20,8 +20,9 @@ var (
 )
 
 // nobody is the Host of a Request without a server.
-type nobody struct{}
+type nobody struct{ id string }
 
+func (n nobody) RequestID() string                        { return n.id }
 func (nobody) Progress(float64, float64, string)          {}
 func (nobody) Log(mcp.LoggingLevel, string, any)          {}
 func (nobody) LogEnabled(mcp.LoggingLevel) bool           { return false }

@@ -56,7 +56,7 @@ type Request struct {
 func New(o Options) *Request {
 	r := &Request{o: o}
 	if o.Host == nil {
-		r.o.Host = nobody{}
+		r.o.Host = nobody{id: o.ID}
 	}
 	return r
 }
@@ -85,8 +85,9 @@ func (r *Request) options() *Options {
 }
 
 // ID is the request's id as JSON text, exactly as the client sent it: 7, "7".
-// It is "" for a notification.
-func (r *Request) ID() string { return r.options().ID }
+// It is "" for a notification. In the stateless era a handler that was given input
+// by a retry of its request goes on with the retry's id.
+func (r *Request) ID() string { return r.options().Host.RequestID() }
 
 // Method is the protocol's method, such as tools/call.
 func (r *Request) Method() string { return r.options().Method }

@@ -1,0 +1,396 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/servercontext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Invariants of this file. Each has a test named after it.
+//
+//	P1  A handler runs once, however many requests it takes.
+//	P2  At any time at most one request attends an operation; cancelling that
+//	    request cancels the operation.
+//	P3  A parked operation ends: by its retry, by the time limit, by a cancel of the
+//	    id it was parked for, with its session, or with the server.
+//	P4  Only a retry by the same principal, of the same request, with the state of
+//	    the last round resumes an operation, and only once.
+//	P5  What became of a parked operation is told to its next retry.
+//
+// Lock order: operation.mu, then Server.mu or Session.mu. Call.out and Call.mu
+// are not taken while operation.mu is held.
+
+var (
+	errTooManyParked = errors.New("server: too many handlers wait for input from clients")
+	errNotParked     = errors.New("params.requestState belongs to a request that has ended")
+)
+
+// settleInput is how long an operation waits for further questions of its
+// handler before it asks the first, so that what is asked at once is asked in
+// one round.
+const settleInput = time.Millisecond
+
+// operation is a handler of the stateless era that may block for input from
+// the client. It outlives the request that started it: while it waits, that
+// request is answered with input_required, and the operation is parked until the
+// retry comes.
+type operation struct {
+	first   *Call                  // the request that started it; never changed
+	source  *cancellation.Source   // what the handler's context follows; never changed
+	request *servercontext.Request // what the handler sees; never changed
+	id      string                 // never changed
+
+	mu      sync.Mutex
+	current *Call                      // the request that attends; nil while parked
+	asked   map[string]*parkedQuestion // questions without an answer
+	keys    int                        // questions asked so far
+	round   int                        // how often the operation has parked
+	flush   *time.Timer                // will park the operation; nil when nothing is to be asked
+	expiry  *time.Timer                // ends a parked operation; nil while attended
+	over    bool                       // the handler has returned
+	outcome attended                   // and with this
+}
+
+// parkedQuestion is one question to the client.
+type parkedQuestion struct {
+	inputRequest
+	answer chan json.RawMessage // capacity 1
+}
+
+// attended is what a request that attends an operation gets from it.
+type attended struct {
+	result any
+	err    error
+}
+
+// startOperation runs the handler on a goroutine of its own and attends it.
+func (c *Call) startOperation() (any, error) {
+	op := &operation{
+		first:   c,
+		source:  cancellation.New(context.WithoutCancel(c.source.Context())),
+		id:      rand.Text(),
+		current: c,
+		asked:   map[string]*parkedQuestion{},
+	}
+	op.source.SetPanicHandler(c.hookPanicked)
+	o := c.facts // the same facts but for whom to ask
+	o.Token = op.source.Token()
+	o.Host = (*operationHost)(op)
+	op.request = servercontext.New(o)
+	c.attending(op)
+	c.session.began(op)
+	go op.run()
+	return op.attend(c)
+}
+
+// run runs the handler to its end (P1).
+func (op *operation) run() {
+	result, err := op.invoke()
+	op.source.Finish()
+	op.mu.Lock()
+	op.over, op.outcome = true, attended{result, err}
+	if op.flush != nil {
+		op.flush.Stop()
+		op.flush = nil
+	}
+	current := op.current
+	op.current = nil
+	cancelled := op.source.Requested()
+	if current != nil || cancelled != nil {
+		op.unparkLocked()
+	}
+	op.mu.Unlock()
+	op.first.session.ended(op)
+	switch {
+	case current != nil:
+		current.yield <- attended{result, err}
+	case cancelled != nil:
+		op.first.log().Debug("parked request ended", "origin", cancelled.Origin.String(), "reason", cancelled.Reason, "error", err)
+	}
+	// Otherwise the outcome waits for the retry (P5), until op expires.
+}
+
+// invoke is Call.invoke for an operation; see there.
+//
+//go:noinline
+func (op *operation) invoke() (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, &panicError{value: p, stack: debug.Stack()}
+		}
+	}()
+	ctx := servercontext.NewContext(&operationContext{op.source.Context(), op.first}, op.request)
+	return op.first.method.handler(ctx, op.request)
+}
+
+// attending makes c the request that attends op.
+func (c *Call) attending(op *operation) {
+	c.yield = make(chan attended, 1)
+	c.operation.Store(op)
+}
+
+// attend waits for what the operation has for c: its outcome, or its questions.
+func (op *operation) attend(c *Call) (any, error) {
+	select {
+	case a := <-c.yield:
+		return a.result, a.err
+	case <-c.source.Token().Done():
+		// What decides c's fate is its own token; the handler hears of it and
+		// is waited for like any other (P2).
+		op.cancelled(c)
+		a := <-c.yield
+		return a.result, a.err
+	}
+}
+
+// cancelled passes c's cancel on, if there was one. It is called again when c is
+// finished, since a cancel may come while op is being parked for c.
+func (op *operation) cancelled(c *Call) {
+	if cancelled := c.source.Requested(); cancelled != nil {
+		op.source.Cancel(cancelled.Origin, cancelled.Reason)
+	}
+}
+
+// ask puts a question to the client and waits for the retry that answers it.
+func (op *operation) ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	raw, err := encodeParams(op.first.rev.inputParams(params))
+	if err != nil {
+		return nil, err
+	}
+	q := &parkedQuestion{inputRequest: inputRequest{method: method, params: raw}, answer: make(chan json.RawMessage, 1)}
+	op.mu.Lock()
+	if cancelled := op.source.Requested(); cancelled != nil {
+		op.mu.Unlock()
+		return nil, cancelled
+	}
+	if op.over {
+		op.mu.Unlock()
+		return nil, cancellation.ErrFinished
+	}
+	if !op.first.server.mayPark() {
+		op.mu.Unlock()
+		return nil, errTooManyParked
+	}
+	op.keys++
+	key := fmt.Sprintf("input_%d", op.keys)
+	op.asked[key] = q
+	op.scheduleLocked()
+	op.mu.Unlock()
+	defer func() {
+		op.mu.Lock()
+		delete(op.asked, key)
+		op.mu.Unlock()
+	}()
+
+	select {
+	case answer := <-q.answer:
+		return answer, nil
+	case <-op.source.Token().Done():
+		if cancelled := op.source.Requested(); cancelled != nil {
+			return nil, cancelled
+		}
+		return nil, cancellation.ErrFinished
+	case <-ctx.Done():
+		if cancelled := op.source.Requested(); cancelled != nil {
+			return nil, cancelled
+		}
+		return nil, context.Cause(ctx)
+	}
+}
+
+// scheduleLocked sees to it that open questions are put to the client soon, if
+// a request attends that can be answered with them.
+func (op *operation) scheduleLocked() {
+	if op.current != nil && op.flush == nil && len(op.asked) > 0 {
+		op.flush = time.AfterFunc(settleInput, op.park)
+	}
+}
+
+// park answers the attending request with the open questions.
+func (op *operation) park() {
+	op.mu.Lock()
+	op.flush = nil
+	c := op.current
+	if c == nil || op.over || len(op.asked) == 0 || op.source.Requested() != nil {
+		op.mu.Unlock()
+		return
+	}
+	s := op.first.server
+	op.round++
+	lifetime := s.options.ParkTimeout
+	required := &inputRequired{requests: make(map[string]inputRequest, len(op.asked))}
+	for key, q := range op.asked {
+		required.requests[key] = q.inputRequest
+	}
+	var err error
+	required.state, err = s.sealer.seal(sealed{
+		Operation: op.id, Round: op.round, Principal: c.principal(),
+		Request: requestDigest(c.method.name, c.params.all),
+		Expires: time.Now().Add(lifetime + time.Second).Unix(),
+	})
+	op.current = nil
+	op.expiry = time.AfterFunc(lifetime, func() {
+		op.end(cancellation.Timeout, fmt.Sprintf("no input from the client within %v", lifetime))
+	})
+	s.park(op)
+	c.session.parkedFor(c.id, op)
+	op.mu.Unlock()
+	c.yield <- attended{required, err}
+}
+
+// end cancels a parked operation, or forgets one whose outcome nobody came for.
+func (op *operation) end(origin cancellation.Origin, reason string) {
+	op.mu.Lock()
+	if op.current != nil {
+		op.mu.Unlock()
+		return // resumed meanwhile
+	}
+	op.unparkLocked()
+	over := op.over
+	op.mu.Unlock()
+	if over || !op.source.Cancel(origin, reason) {
+		return
+	}
+	time.AfterFunc(op.first.server.options.Grace, func() {
+		op.mu.Lock()
+		over := op.over
+		op.mu.Unlock()
+		if !over {
+			op.first.reportUnresponsive(op.source.Requested())
+		}
+	})
+}
+
+// unparkLocked takes op out of where a retry, a cancel or a shutdown finds it.
+// It does nothing when op is not parked.
+func (op *operation) unparkLocked() {
+	if op.expiry == nil {
+		return
+	}
+	op.expiry.Stop()
+	op.expiry = nil
+	op.first.server.unpark(op)
+	op.first.session.unparked(op)
+}
+
+// resume continues the operation that a retry belongs to, and attends it (P4).
+func (s *Server) resume(c *Call, state *sealed) (any, error) {
+	op := s.parkedOperation(state.Operation)
+	if op == nil {
+		return nil, invalidParams("%v", errNotParked)
+	}
+	op.mu.Lock()
+	if op.current != nil || op.expiry == nil || op.round != state.Round {
+		op.mu.Unlock()
+		return nil, invalidParams("%v", errNotParked)
+	}
+	op.unparkLocked()
+	if op.over {
+		outcome := op.outcome
+		op.mu.Unlock()
+		return outcome.result, outcome.err
+	}
+	c.attending(op)
+	op.current = c
+	for key, answer := range c.retry.responses {
+		if q := op.asked[key]; q != nil && len(answer) > 0 && answer[0] == '{' {
+			q.answer <- answer
+			delete(op.asked, key)
+		}
+	}
+	op.scheduleLocked() // what was not answered is asked again
+	op.mu.Unlock()
+	return op.attend(c)
+}
+
+// operationContext is the context of an operation's handler.
+type operationContext struct {
+	context.Context
+	first *Call
+}
+
+func (c *operationContext) Value(key any) any {
+	if key == (callKey{}) {
+		return c.first
+	}
+	return c.Context.Value(key)
+}
+
+// operationHost is what an operation's handler does its sending with: whatever
+// request attends at the moment. While none does there is nobody to send to.
+type operationHost operation
+
+func (h *operationHost) attending() *host {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return (*host)(h.operation().current)
+}
+
+func (h *operationHost) operation() *operation { return (*operation)(h) }
+
+func (h *operationHost) RequestID() string {
+	if c := h.attending(); c != nil {
+		return c.RequestID()
+	}
+	return (*host)(h.first).RequestID()
+}
+
+func (h *operationHost) Progress(done, total float64, message string) {
+	if c := h.attending(); c != nil {
+		c.Progress(done, total, message)
+	}
+}
+
+func (h *operationHost) Log(level mcp.LoggingLevel, logger string, data any) {
+	if c := h.attending(); c != nil {
+		c.Log(level, logger, data)
+	}
+}
+
+func (h *operationHost) LogEnabled(level mcp.LoggingLevel) bool {
+	c := h.attending()
+	return c != nil && c.LogEnabled(level)
+}
+
+func (h *operationHost) Notify(method string, params any) error {
+	if c := h.attending(); c != nil {
+		return c.Notify(method, params)
+	}
+	return nil
+}
+
+func (h *operationHost) Call(context.Context, string, any) (json.RawMessage, error) {
+	return nil, servercontext.ErrNotSupported
+}
+
+func (h *operationHost) Input(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	return h.operation().ask(ctx, method, params)
+}
+
+func (h *operationHost) InputResponses() map[string]json.RawMessage {
+	return h.first.answered().responses
+}
+func (h *operationHost) RequestState() string       { return h.first.answered().state }
+func (h *operationHost) ResourceUpdated(uri string) { (*host)(h.first).ResourceUpdated(uri) }
+
+func (h *operationHost) SetTimeout(d time.Duration) {
+	if c := h.attending(); c != nil {
+		c.SetTimeout(d)
+	}
+}
+
+func (h *operationHost) CloseStream(retry time.Duration) error {
+	if c := h.attending(); c != nil {
+		return c.CloseStream(retry)
+	}
+	return servercontext.ErrNotSupported
+}

@@ -1,0 +1,98 @@
+package server
+
+import (
+	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/jsonrpc"
+)
+
+// Where parked operations are found: by the id in a sealed state, by the
+// request id they were parked for, by their session, and all of them at shutdown.
+
+// mayPark tells whether one more operation may be parked.
+func (s *Server) mayPark() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.options.MaxParked < 0 || len(s.parked) < s.options.MaxParked
+}
+
+func (s *Server) park(op *operation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parked[op.id] = op
+}
+
+func (s *Server) unpark(op *operation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.parked, op.id)
+}
+
+func (s *Server) parkedOperation(id string) *operation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.parked[id]
+}
+
+// began notes an operation whose handler runs in this session.
+func (ss *Session) began(op *operation) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.operations[op] = struct{}{}
+}
+
+// ended notes that its handler has returned.
+func (ss *Session) ended(op *operation) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	delete(ss.operations, op)
+	ss.wakeLocked()
+}
+
+// parkedFor notes the id that op was parked for, so that a cancel of it ends op.
+// Scopes without ids keep none.
+func (ss *Session) parkedFor(id jsonrpc.ID, op *operation) {
+	if ss.calls == nil {
+		return
+	}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.parked[id.Clone()] = op
+}
+
+func (ss *Session) unparked(op *operation) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	for id, other := range ss.parked {
+		if other == op {
+			delete(ss.parked, id)
+		}
+	}
+}
+
+// cancelParked ends the operation that was parked for id, if there is one.
+func (ss *Session) cancelParked(id jsonrpc.ID, reason string) bool {
+	ss.mu.Lock()
+	op := ss.parked[id]
+	ss.mu.Unlock()
+	if op == nil {
+		return false
+	}
+	op.end(cancellation.Peer, reason)
+	return true
+}
+
+// endOperations ends what is parked in the session.
+func (ss *Session) endOperations(origin cancellation.Origin, reason string) {
+	ss.mu.Lock()
+	all := make([]*operation, 0, len(ss.operations))
+	for op := range ss.operations {
+		all = append(all, op)
+	}
+	for _, op := range ss.parked {
+		all = append(all, op) // also the ones that are over and wait to tell how they ended
+	}
+	ss.mu.Unlock()
+	for _, op := range all {
+		op.end(origin, reason)
+	}
+}
