@@ -38,7 +38,19 @@ func (r *Request) Elicit(ctx context.Context, params *mcp.ElicitParams) (*mcp.El
 	if err := r.RequireClientCapability("elicitation." + p.Mode); err != nil {
 		return nil, err
 	}
-	return ask[mcp.ElicitResult](ctx, r, methodElicit, &p)
+	form, err := compileForm(p.RequestedSchema)
+	if err != nil {
+		return nil, err
+	}
+	res, err := ask[mcp.ElicitResult](ctx, r, methodElicit, &p)
+	if err != nil {
+		return nil, err
+	}
+	switch res.Action {
+	case "accept", "decline", "cancel":
+		return res, fill(form, res)
+	}
+	return nil, fmt.Errorf("%s: the client's result has the unknown action %q", methodElicit, res.Action)
 }
 
 // CreateMessage asks the client to sample its language model. It blocks and
