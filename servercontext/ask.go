@@ -50,7 +50,7 @@ func (r *Request) Elicit(ctx context.Context, params *mcp.ElicitParams) (*mcp.El
 	case "accept", "decline", "cancel":
 		return res, fill(form, res)
 	}
-	return nil, fmt.Errorf("%s: the client's result has the unknown action %q", methodElicit, res.Action)
+	return nil, fmt.Errorf("%s: the client answered with an unknown action", methodElicit)
 }
 
 // CreateMessage asks the client to sample its language model. It blocks and
