@@ -61,18 +61,19 @@ func TestErrorText(t *testing.T) {
 
 func TestCancelBoundsReasons(t *testing.T) {
 	for name, c := range map[string]struct{ given, want string }{
-		"short":             {"stop", "stop"},
-		"empty":             {"", ""},
-		"exact":             {strings.Repeat("x", 1024), strings.Repeat("x", 1024)},
-		"long":              {strings.Repeat("x", 1<<20), strings.Repeat("x", 1024)},
-		"cut between runes": {"x" + strings.Repeat("é", 1000), "x" + strings.Repeat("é", 511)},
-		"invalid":           {"a\xffb", "a\uFFFDb"},
-		"invalid at cut":    {strings.Repeat("x", 1023) + "\xf0\x9f\x98\x80", strings.Repeat("x", 1023)},
-		"invalid and long":  {strings.Repeat("\xff", 1<<20), "\uFFFD"},
-		"grows by repair":   {strings.Repeat("a\xff", 512), strings.Repeat("a\uFFFD", 256)},
-		"only tails":        {strings.Repeat("\x80", 2000), "\uFFFD"},
-		"format verbs":      {"%s%d%!", "%s%d%!"},
-		"control":           {"\x00\n\x1b", "\x00\n\x1b"},
+		"short":              {"stop", "stop"},
+		"empty":              {"", ""},
+		"exact":              {strings.Repeat("x", 1024), strings.Repeat("x", 1024)},
+		"long":               {strings.Repeat("x", 1<<20), strings.Repeat("x", 1024)},
+		"cut between runes":  {"x" + strings.Repeat("é", 1000), "x" + strings.Repeat("é", 511)},
+		"invalid":            {"a\xffb", "a\uFFFDb"},
+		"invalid at cut":     {strings.Repeat("x", 1023) + "\xf0\x9f\x98\x80", strings.Repeat("x", 1023)},
+		"cut late in a rune": {strings.Repeat("x", 1021) + "\xf0\x9f\x98\x80", strings.Repeat("x", 1021)},
+		"invalid and long":   {strings.Repeat("\xff", 1<<20), "\uFFFD"},
+		"grows by repair":    {strings.Repeat("a\xff", 512), strings.Repeat("a\uFFFD", 256)},
+		"only tails":         {strings.Repeat("\x80", 2000), "\uFFFD"},
+		"format verbs":       {"%s%d%!", "%s%d%!"},
+		"control":            {"\x00\n\x1b", "\x00\n\x1b"},
 	} {
 		s := cancellation.New(t.Context())
 		s.Cancel(cancellation.Peer, c.given)

@@ -166,6 +166,15 @@ func TestFinishedChildrenAreReleased(t *testing.T) {
 			gone = append(gone, weak.Make(child))
 		}
 	}
+	// Siblings leave in any order.
+	var siblings [5]*cancellation.Source
+	for i := range siblings {
+		siblings[i] = cancellation.New(parent.Context())
+		gone = append(gone, weak.Make(siblings[i]))
+	}
+	for _, i := range []int{2, 1, 3, 4, 0} {
+		siblings[i].Finish()
+	}
 	runtime.GC()
 	for i, child := range gone {
 		require.Nil(t, child.Value(), i)

@@ -31,6 +31,7 @@ func Shield(ctx context.Context, f func(context.Context) error) error {
 	outer, _ := ctx.Value(shieldKey{}).(*shield)
 	nested := outer.surrounds(t)
 	if !nested {
+		outer = nil // of another request, or closed
 		if probe.Active() {
 			probe.Pass(ctx, probe.BeforeShield)
 		}
@@ -87,7 +88,7 @@ func (s *Source) openShield(outer *shield) (*shield, *outcome) {
 	sh := &shield{source: s}
 	for p := s; p != nil; p = p.up {
 		out := p.decided.Load()
-		open := out == nil || p.token.ended.Load() == nil && outer.defersLocked(p, out)
+		open := out == nil || p.token.ended.Load() == nil && outer.defersLocked(out)
 		if !open {
 			if p == s || out != finished && p.token.ended.Load() == nil {
 				return nil, out
@@ -106,14 +107,14 @@ func (s *Source) openShield(outer *shield) (*shield, *outcome) {
 	return sh, nil
 }
 
-// defersLocked reports whether the open shield sh is what defers the end of p,
-// which was decided with out: sh covers p, or p follows one that sh covers.
-func (sh *shield) defersLocked(p *Source, out *outcome) bool {
+// defersLocked reports whether the open shield sh is what defers out: a Source that
+// sh covers was decided with it.
+func (sh *shield) defersLocked(out *outcome) bool {
 	if sh == nil || !sh.open.Load() {
 		return false
 	}
 	for q := sh.source; ; q = q.up {
-		if q == p || q.decided.Load() == out {
+		if q.decided.Load() == out {
 			return true
 		}
 		if q == sh.top {

@@ -186,6 +186,22 @@ func TestShieldDoesNotCoverACancelBelow(t *testing.T) {
 	require.NoError(t, parent.Context().Err())
 }
 
+func TestShieldInsideCoversRequestsThatWereCancelledApart(t *testing.T) {
+	parent := cancellation.New(context.WithoutCancel(t.Context()))
+	child := cancellation.New(parent.Context())
+	require.NoError(t, cancellation.Shield(child.Context(), func(ctx context.Context) error {
+		child.Cancel(cancellation.Timeout, "slow")
+		parent.Cancel(cancellation.Peer, "stop")
+		return cancellation.Shield(ctx, func(context.Context) error {
+			assert.NoError(t, child.Context().Err())
+			assert.NoError(t, parent.Context().Err())
+			return nil
+		})
+	}))
+	require.Equal(t, context.DeadlineExceeded, child.Context().Err())
+	require.Equal(t, context.Canceled, parent.Context().Err())
+}
+
 func TestShieldIsNoWayIntoAnotherRequest(t *testing.T) {
 	a := cancellation.New(context.WithoutCancel(t.Context()))
 	defer a.Finish()
