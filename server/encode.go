@@ -53,6 +53,8 @@ func (r *revision) appendResult(b []byte, c *Call, result any) ([]byte, error) {
 		return appendJSON(b, v)
 	case *mcp.DiscoverResult:
 		return r.appendDiscover(b, c, v)
+	case *listenResult:
+		return r.appendListenResult(b, c), nil
 	case *inputRequired:
 		return r.appendInputRequired(b, c, v)
 	case nil, struct{}:

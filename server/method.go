@@ -96,6 +96,7 @@ func (s *Server) builtinMethods() map[string]*method {
 		{name: methodPing, eras: eraHandshake, handler: handlePing},
 		{name: methodInitialized, notification: true, eras: eraHandshake, handler: handleNothing},
 		{name: methodSetLevel, eras: eraHandshake, advertised: advertisesLogging, handler: handleSetLevel},
+		{name: methodListen, eras: eraStateless, endless: true, handler: s.handleListen},
 		{name: methodListTools, eras: eraBoth, advertised: advertisesTools, handler: s.handleListTools},
 		{name: methodCallTool, eras: eraBoth, advertised: advertisesTools, nameParam: "name", input: true, tool: calledTool, handler: handleCallTool},
 	} {

@@ -79,6 +79,10 @@ type Options struct {
 	// last. 0: 10 ms; negative: none are merged.
 	ProgressInterval time.Duration
 
+	// MaxSubscriptions bounds the subscriptions/listen requests that are open at
+	// once. 0: 16384; negative: no bound.
+	MaxSubscriptions int
+
 	// PageSize is how many items a list request returns at once. 0: 1000.
 	PageSize int
 
@@ -103,6 +107,7 @@ const (
 	defaultDrainGrace       = 5 * time.Second
 	defaultMaxInFlight      = 16384
 	defaultProgressInterval = 10 * time.Millisecond
+	defaultMaxSubscriptions = 16384
 	defaultPageSize         = 1000
 )
 
@@ -126,6 +131,7 @@ func (o *Options) withDefaults() Options {
 	p.DrainGrace = orDefault(p.DrainGrace, defaultDrainGrace)
 	p.MaxInFlight = orDefault(p.MaxInFlight, defaultMaxInFlight)
 	p.ProgressInterval = orDefault(p.ProgressInterval, defaultProgressInterval)
+	p.MaxSubscriptions = orDefault(p.MaxSubscriptions, defaultMaxSubscriptions)
 	p.PageSize = orDefault(p.PageSize, defaultPageSize)
 	if p.PageSize < 0 {
 		p.PageSize = defaultPageSize

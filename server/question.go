@@ -175,7 +175,13 @@ func (c *Call) retractOutLocked(q *question, reason string) {
 		return
 	}
 	q.written = false // once
-	params := append([]byte(`{"requestId":`), q.id.String()...)
+	c.sendCancelledOutLocked(q.id, reason)
+}
+
+// sendCancelledOutLocked sends notifications/cancelled for a request of the server's,
+// or for a subscription.
+func (c *Call) sendCancelledOutLocked(id jsonrpc.ID, reason string) {
+	params := append([]byte(`{"requestId":`), id.String()...)
 	if reason != "" {
 		params = append(params, `,"reason":`...)
 		params = jsonrpc.AppendString(params, reason)
@@ -185,7 +191,7 @@ func (c *Call) retractOutLocked(q *question, reason string) {
 	defer putBuffer(buf)
 	*buf = jsonrpc.AppendNotification(*buf, "notifications/cancelled", params)
 	if err := c.reply.Send(*buf); err != nil {
-		c.log().Debug("cancel of a nested request could not be sent", "error", err)
+		c.log().Debug("notifications/cancelled could not be sent", "error", err)
 	}
 }
 

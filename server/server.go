@@ -29,6 +29,7 @@ type Server struct {
 
 	slots    slots    // bounds the handlers that run at once
 	counters counters // statistics
+	events   events   // what subscribers want to hear of
 
 	mu       sync.Mutex            // guards the fields below; no lock is taken while it is held
 	parked   map[string]*operation // operations that wait for a retry, by their id
@@ -43,6 +44,7 @@ type Server struct {
 type counters struct {
 	inFlight     atomic.Int64 // requests that may still be answered
 	lingering    atomic.Int64 // cancelled requests whose handlers still run
+	listening    atomic.Int64 // subscriptions of the stateless era
 	dropped      atomic.Int64 // messages and results that were not sent because of a cancel
 	unresponsive atomic.Int64 // handlers that outlived the grace period
 }
@@ -106,6 +108,7 @@ type Stats struct {
 	InFlight     int   // requests that may still be answered
 	Lingering    int   // cancelled requests whose handlers still run
 	Sessions     int   // open sessions
+	Listening    int   // subscriptions of the stateless era
 	Parked       int   // handlers that wait for a retry with input from their client
 	Dropped      int64 // messages and results not sent because of a cancel, since New
 	Unresponsive int64 // handlers that ignored their token for the grace period, since New
@@ -122,6 +125,7 @@ func (s *Server) Stats() Stats {
 		Lingering:    int(s.counters.lingering.Load()),
 		Sessions:     sessions,
 		Parked:       parked,
+		Listening:    int(s.counters.listening.Load()),
 		Dropped:      s.counters.dropped.Load(),
 		Unresponsive: s.counters.unresponsive.Load(),
 	}

@@ -256,7 +256,9 @@ func (ss *Session) admit(c *Call) (a admission, overtaken *earlyCancel) {
 		delete(ss.parked, c.id) // the id is taken anew: a cancel now means this request
 	}
 	ss.running[c] = struct{}{}
-	ss.server.counters.inFlight.Add(1)
+	if !c.method.endless {
+		ss.server.counters.inFlight.Add(1)
+	}
 	if ss.o.Unordered {
 		overtaken = ss.early.take(c.id, time.Now())
 	}
@@ -274,7 +276,9 @@ func (ss *Session) forget(c *Call) {
 			ss.early.finished(c.id)
 		}
 	}
-	ss.server.counters.inFlight.Add(-1)
+	if !c.method.endless {
+		ss.server.counters.inFlight.Add(-1)
+	}
 }
 
 // returned notes that c's handler has returned, or never started.
