@@ -172,7 +172,9 @@ func (c *Call) cancel(origin cancellation.Origin, reason string) bool {
 	if !c.source.Cancel(origin, reason) {
 		return false
 	}
-	c.leave()
+	if !origin.AnswerOwed() {
+		c.leave() // the client may reuse the id at once
+	}
 	c.server.counters.lingering.Add(1)
 	c.releaseSlots()
 	c.mu.Lock()
@@ -225,7 +227,6 @@ func (c *Call) finish(result any, err error) {
 	if op := c.operation.Load(); op != nil {
 		op.cancelled(c)
 	}
-	c.leave() // before the answer: the client may reuse the id at once
 	c.releaseSlots()
 	c.mu.Lock()
 	c.stopTimerLocked()
@@ -243,6 +244,7 @@ func (c *Call) finish(result any, err error) {
 	case cancelled == nil:
 		answered = c.answer(result, err)
 	case !cancelled.Origin.AnswerOwed():
+		c.leave()
 		c.server.counters.lingering.Add(-1)
 		if err == nil {
 			c.server.counters.dropped.Add(1)
@@ -279,6 +281,7 @@ func (c *Call) answer(result any, err error) bool {
 	buf := getBuffer()
 	defer putBuffer(buf)
 	code := c.encodeAnswer(buf, result, err)
+	c.leave() // before the answer: the client may reuse the id at once
 	c.out.Lock()
 	defer c.out.Unlock()
 	if c.settled {

@@ -2,53 +2,87 @@ package server
 
 import "sync"
 
-// eventKind is something that subscribers may want to hear of.
+// eventKind is what has changed.
 type eventKind uint8
 
 const (
-	eventToolsChanged eventKind = iota
-	eventPromptsChanged
-	eventResourcesChanged
-	eventResourceUpdated
+	toolsListChanged eventKind = iota
+	promptsListChanged
+	resourcesListChanged // resources or their templates
+	resourceUpdated
 )
 
-// event is one thing that happened. uri is set for eventResourceUpdated only.
+// event is something that subscribers may want to hear of.
 type event struct {
 	kind eventKind
-	uri  string
+	uri  string // of the resource; resourceUpdated only
 }
 
-// events passes what happens to whoever subscribed: listen streams of the
-// stateless era, sessions of the handshake era.
+// concerns tells whether an update of e.uri is news for somebody who subscribed
+// to uri: the same resource, or one below it when uri ends in a slash.
+//
+// Specification: server/resources: an update may name a sub-resource of the one
+// subscribed to.
+func (e event) concerns(uri string) bool {
+	if e.uri == uri {
+		return true
+	}
+	return len(uri) > 0 && uri[len(uri)-1] == '/' && len(e.uri) > len(uri) && e.uri[:len(uri)] == uri
+}
+
+// events hands every event to whoever subscribed. The zero value has no subscribers.
 type events struct {
-	mu        sync.Mutex             // guards subscribers
-	listeners map[*listener]struct{} // written by subscribe and its stop
+	mu          sync.Mutex // guards the fields below; no lock is taken while it is held
+	subscribers map[int]func(event)
+	next        int
 }
 
-type listener struct{ f func(event) }
-
-// subscribe has f called for each event until stop is called. f is called on the
-// goroutine that publishes, must not block, and must not subscribe or stop.
+// subscribe has f called with every later event, on the goroutine that
+// publishes it: f must not block. After stop, no new call of f begins.
 func (e *events) subscribe(f func(event)) (stop func()) {
-	l := &listener{f}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.listeners == nil {
-		e.listeners = map[*listener]struct{}{}
+	if e.subscribers == nil {
+		e.subscribers = map[int]func(event){}
 	}
-	e.listeners[l] = struct{}{}
+	key := e.next
+	e.next++
+	e.subscribers[key] = f
 	return func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		delete(e.listeners, l)
+		delete(e.subscribers, key)
 	}
 }
 
-// publish tells all subscribers of ev.
-func (e *events) publish(ev event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for l := range e.listeners {
-		l.f(ev)
+// publish tells all subscribers of e.
+func (s *Server) publish(e event) {
+	s.events.mu.Lock()
+	var few [4]func(event)
+	subscribers := few[:0]
+	for _, f := range s.events.subscribers {
+		subscribers = append(subscribers, f)
+	}
+	s.events.mu.Unlock()
+	for _, f := range subscribers {
+		f(e)
 	}
 }
+
+// ResourceUpdated tells the clients that subscribed to uri, or to a resource
+// above it whose URI ends in a slash, that the resource has changed. It does not
+// block; updates in quick succession are told once.
+//
+// Specification: server/resources (2025-11-25), basic/patterns/subscriptions (2026-07-28).
+func (s *Server) ResourceUpdated(uri string) { s.publish(event{kind: resourceUpdated, uri: uri}) }
+
+// ToolsChanged tells clients that the list of tools has changed. Registering
+// and removing tools does so by itself; this is for filters whose answer changes.
+func (s *Server) ToolsChanged() { s.publish(event{kind: toolsListChanged}) }
+
+// PromptsChanged is ToolsChanged for prompts.
+func (s *Server) PromptsChanged() { s.publish(event{kind: promptsListChanged}) }
+
+// ResourcesChanged is ToolsChanged for resources and their templates, also for
+// what listers ([Server.AddResourceLister]) return.
+func (s *Server) ResourcesChanged() { s.publish(event{kind: resourcesListChanged}) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/heedmcp/heed/internal/jsonrpc"
 	"github.com/heedmcp/heed/internal/schema"
 	"github.com/heedmcp/heed/servercontext"
 )
@@ -116,8 +117,8 @@ func advertisesLogging(s *Server, reg *registry, rev *revision) bool {
 // AddMethod registers a custom method: a request, or a notification when the
 // name begins with "notifications/", whose result is then ignored. It exists in both
 // eras and is cancellable like any other. Params are decoded into In, whose
-// struct tags may ask for validation as those of a tool do; json.RawMessage
-// takes them as they are.
+// struct tags may ask for validation as those of a tool do, without their _meta;
+// json.RawMessage takes them as they are.
 //
 // It returns an error when the name is empty, reserved by the protocol, or
 // when In has no schema. A method of the same name is replaced.
@@ -177,6 +178,27 @@ func reserved(name string) bool {
 	return false
 }
 
+// withoutMeta returns params without _meta: every request may have that, in the
+// stateless era has it, and handlers find it in their Request.
+func withoutMeta(params json.RawMessage) json.RawMessage {
+	if _, ok := jsonrpc.Get(params, "_meta"); !ok {
+		return params
+	}
+	b := []byte{'{'}
+	for name, value := range jsonrpc.Members(params) {
+		if name == "_meta" {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = jsonrpc.AppendString(b, name)
+		b = append(b, ':')
+		b = append(b, value...)
+	}
+	return append(b, '}')
+}
+
 // input decodes and validates raw JSON into an In.
 type input[In any] struct {
 	schema *schema.Schema // nil: anything goes
@@ -199,7 +221,7 @@ func (i *input[In]) decode(raw json.RawMessage) (v In, err error) {
 		*p = raw
 		return v, nil
 	}
-	if len(raw) == 0 {
+	if raw = withoutMeta(raw); len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
 	if i.schema != nil {

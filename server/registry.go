@@ -14,29 +14,76 @@ import (
 type registry struct {
 	middleware []Middleware
 	tools      map[string]*tool
+	prompts    map[string]*prompt
+	resources  map[string]*resource // by URI
+	templates  map[string]*template // by URI template
+	listers    []*lister            // ordered by id
+	completers completers
+	filters    filters
+	hooks      hooks
 	custom     map[string]*method // by method name
+	had        features           // kinds that were ever registered; only grows
 
 	// The rest is derived by compile and never set elsewhere.
-	toolNames []string           // sorted
-	methods   map[string]*method // built-in and custom, with their handlers wrapped
-	pages     *pages             // encoded results that do not depend on the request
+	toolList     list[*mcp.Tool]
+	promptList   list[*mcp.Prompt]
+	resourceList list[*mcp.Resource]
+	templateList list[*mcp.ResourceTemplate]
+	matchers     []*template             // templates in the order in which they are tried
+	methods      map[string]*method      // built-in and custom, with their handlers wrapped
+	offered      *mcp.ServerCapabilities // what is advertised, in full
+	pages        *pages                  // encoded results that do not depend on the request
+}
+
+// features are kinds of things that can be registered. A kind stays advertised when the
+// last of it was removed: a client that saw it may still list.
+type features uint8
+
+const (
+	hasTools features = 1 << iota
+	hasPrompts
+	hasResources
+	hasCompletions
+)
+
+// hooks are called when clients subscribe to resources; see subscribe.go.
+type hooks struct {
+	subscribe, unsubscribe SubscriptionHook
 }
 
 func newRegistry() *registry {
-	return &registry{tools: map[string]*tool{}, custom: map[string]*method{}}
+	return &registry{
+		tools:     map[string]*tool{},
+		prompts:   map[string]*prompt{},
+		resources: map[string]*resource{},
+		templates: map[string]*template{},
+		custom:    map[string]*method{},
+	}
 }
 
 func (r *registry) clone() *registry {
 	return &registry{
 		middleware: slices.Clone(r.middleware),
 		tools:      maps.Clone(r.tools),
+		prompts:    maps.Clone(r.prompts),
+		resources:  maps.Clone(r.resources),
+		templates:  maps.Clone(r.templates),
+		listers:    slices.Clone(r.listers),
+		completers: r.completers.clone(),
+		filters:    r.filters,
+		hooks:      r.hooks,
 		custom:     maps.Clone(r.custom),
+		had:        r.had,
 	}
 }
 
 // compile derives the second half of r from the first.
 func (r *registry) compile(s *Server) {
-	r.toolNames = slices.Sorted(maps.Keys(r.tools))
+	r.toolList = newList(r.tools, func(t *tool) *mcp.Tool { return t.definition })
+	r.promptList = newList(r.prompts, func(p *prompt) *mcp.Prompt { return p.definition })
+	r.resourceList = newList(r.resources, func(r *resource) *mcp.Resource { return r.definition })
+	r.templateList = newList(r.templates, func(t *template) *mcp.ResourceTemplate { return t.definition })
+	r.matchers = matchers(r.templates)
 	r.methods = make(map[string]*method, len(s.builtin)+len(r.custom))
 	for name, m := range s.builtin {
 		r.methods[name] = m.wrapped(r.middleware)
@@ -44,29 +91,8 @@ func (r *registry) compile(s *Server) {
 	for name, m := range r.custom {
 		r.methods[name] = m.wrapped(r.middleware)
 	}
+	r.offered = s.offered(r)
 	r.pages = &pages{}
-}
-
-// capabilities returns what the server advertises: what is registered, unless
-// the operator said otherwise.
-func (s *Server) capabilities(r *registry, rev *revision) *mcp.ServerCapabilities {
-	c := &mcp.ServerCapabilities{}
-	if s.options.Capabilities != nil {
-		*c = *s.options.Capabilities
-	} else {
-		c.Logging = &mcp.LoggingCapabilities{}
-		if len(r.tools) > 0 || s.everHadTools() {
-			c.Tools = &mcp.ToolCapabilities{ListChanged: true}
-		}
-	}
-	for id, settings := range s.options.Extensions {
-		if c.Extensions == nil {
-			c.Extensions = map[string]any{}
-		}
-		c.Extensions[id] = settings
-	}
-	_ = rev
-	return c
 }
 
 // change publishes a changed copy of the registry.

@@ -14,8 +14,8 @@ import (
 
 // Invariants of this file. Each has a test named after it.
 //
-//	S1  A request is in calls from its acceptance until it was cancelled, or
-//	    just before its answer is written, whichever is first.
+//	S1  A request is in calls from its acceptance until it was cancelled and no
+//	    answer is owed, or until just before its answer is written.
 //	S2  A cancel reaches a request only through calls, under mu: it can hit
 //	    neither a request that has ended nor a later one with the same id.
 //	S3  Requests of one session cannot be named from another.
