@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/cancellation/cancellationtest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// silent reports to nobody, and is a checkpoint as a real report is.
+func silent(ctx context.Context, _ float64, _ int, _ string) error { return cancellation.Checkpoint(ctx) }
+
+func testJob(db *database, batch int) *job {
+	return &job{db: db, operation: "op", staleDays: staleDays, batch: batch, report: silent}
+}
+
+func TestJobClosesAndNotifiesOnce(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, db *database) {
+		fillTest(t, db, 60)
+		var phases []string
+		j := testJob(db, 25)
+		j.report = func(_ context.Context, done float64, total int, phase string) error {
+			assert.Equal(t, 60, total)
+			if phase == phaseClosed {
+				phase += map[float64]string{25: " 25", 50: " 50", 60: " 60"}[done]
+			}
+			phases = append(phases, phase)
+			return nil
+		}
+		status, err := j.run(t.Context())
+		require.NoError(t, err)
+		board, err := db.size(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, size{stale: 60, fresh: 15, applicants: board.applicants}, board)
+		require.Equal(t, "committing,closed 25,committing,closed 50,committing,closed 60", strings.Join(phases, ","))
+
+		notified, err := db.count(t.Context(), `select count(*) from notifications`)
+		require.NoError(t, err)
+		require.Equal(t, &Status{
+			OperationID: "op", State: stateCompleted, Runs: 1, Total: 60,
+			Batches: 3, Closed: 60, Notices: notified, Notified: notified,
+		}, status)
+		requireAudit(t, db, true)
+	})
+}
+
+func TestCompletedOperationIsNotRepeated(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, db *database) {
+		fillTest(t, db, 30)
+		first, err := testJob(db, 7).run(t.Context())
+		require.NoError(t, err)
+		// Another stale posting turns up; the old operation has nothing to do with it.
+		_, err = db.ExecContext(t.Context(), `insert into postings (id, title, age_days) values (1000, 'Late', 500)`)
+		require.NoError(t, err)
+		again, err := testJob(db, 7).run(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, first, again)
+		requireAudit(t, db, false)
+
+		j := testJob(db, 7)
+		j.operation = "next"
+		next, err := j.run(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1, next.Closed)
+	})
+}
+
+func TestOperationIDBelongsToItsArguments(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, db *database) {
+		fillTest(t, db, 10)
+		_, err := testJob(db, 7).run(t.Context())
+		require.NoError(t, err)
+		j := testJob(db, 7)
+		j.staleDays = 200
+		_, err = j.run(t.Context())
+		require.ErrorIs(t, err, errMismatch)
+		requireAudit(t, db, true)
+	})
+}
+
+// The statement would take ten seconds. A cancel interrupts it, and nothing of
+// the batch is left.
+func TestCancelInterruptsTheStatement(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, db *database) {
+		fillTest(t, db, 100)
+		source := cancellation.New(t.Context())
+		defer source.Finish()
+		j := testJob(db, 100)
+		j.delay = 40 * time.Second / 3
+		time.AfterFunc(150*time.Millisecond, func() { source.Cancel(cancellation.Peer, "user pressed stop") })
+
+		start := time.Now()
+		_, err := j.run(source.Context())
+		requireStopped(t, err)
+		require.Less(t, time.Since(start), 3*time.Second)
+		status, err := db.status(t.Context(), "op")
+		require.NoError(t, err)
+		require.Equal(t, &Status{OperationID: "op", State: stateStopped, Runs: 1, Total: 100}, status)
+		requireAudit(t, db, false)
+	})
+}
+
+// A cancel that comes during the commit waits for it: the caller is told that
+// its call was cancelled, and the batch is whole and in the ledger.
+func TestLateCancelFindsTheBatchInTheLedger(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, db *database) {
+		fillTest(t, db, 60)
+		source := cancellation.New(t.Context())
+		defer source.Finish()
+		j := testJob(db, 25)
+		var cancelled time.Time
+		j.report = func(ctx context.Context, done float64, total int, phase string) error {
+			if phase == phaseCommitting && done > 25 {
+				cancelled = time.Now()
+				assert.True(t, source.Cancel(cancellation.Peer, "user pressed stop"))
+			}
+			return cancellation.Checkpoint(ctx)
+		}
+		_, err := j.run(source.Context())
+		requireStopped(t, err)
+
+		status, err := db.status(t.Context(), "op")
+		require.NoError(t, err)
+		require.Equal(t, stateStopped, status.State)
+		require.Equal(t, 2, status.Batches)
+		require.Equal(t, 50, status.Closed)
+		require.Less(t, status.Notified, status.Notices, "its notices wait in the outbox")
+		entries, err := db.entries(t.Context(), "op")
+		require.NoError(t, err)
+		require.False(t, entries[1].committed.Before(cancelled.Truncate(time.Microsecond)))
+		requireAudit(t, db, false)
+
+		_, err = testJob(db, 25).run(t.Context())
+		require.NoError(t, err)
+		requireAudit(t, db, true)
+	})
+}
+
+// Stopped at every point where it can notice, the job leaves a whole database,
+// and a retry completes it.
+func TestJobStoppedAtEveryCheckpoint(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, db *database) {
+		runs := 0
+		cancellationtest.Every(t, func(t testing.TB) cancellationtest.Run {
+			runs++
+			require.NoError(t, db.fill(t.Context(), 12, func(int, int) {}))
+			return cancellationtest.Run{
+				Reason: "user pressed stop",
+				Handler: func(ctx context.Context) error {
+					_, err := testJob(db, 5).run(ctx)
+					return err
+				},
+				Check: func(t testing.TB, o cancellationtest.Outcome) {
+					requireAudit(t, db, o.Err == nil)
+					if o.Err != nil {
+						requireStopped(t, o.Err)
+					}
+					_, err := testJob(db, 5).run(t.Context())
+					require.NoError(t, err)
+					requireAudit(t, db, true)
+				},
+			}
+		})
+		require.Greater(t, runs, 30, "there are many checkpoints")
+	})
+}
+
+// A hundred jobs, each stopped at a random moment and then retried.
+func TestJobStoppedAtRandomTimes(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, db *database) {
+		random := rand.New(rand.NewPCG(rand.Uint64(), 0))
+		slowly := testJob(db, 5)
+		slowly.delay = 2 * time.Millisecond
+		fillTest(t, db, 24)
+		start := time.Now()
+		_, err := slowly.run(t.Context())
+		require.NoError(t, err)
+		whole := time.Since(start)
+
+		stopped := map[int]int{} // by the batches that were committed then
+		for range 100 {
+			fillTest(t, db, 24)
+			source := cancellation.New(t.Context())
+			timer := time.AfterFunc(time.Duration(random.Int64N(int64(whole))), func() {
+				source.Cancel(cancellation.Peer, "user pressed stop")
+			})
+			_, err := slowly.run(source.Context())
+			timer.Stop()
+			source.Finish()
+			requireAudit(t, db, err == nil)
+			if err != nil {
+				requireStopped(t, err)
+				batches, err := db.count(t.Context(), `select count(*) from ledger`)
+				require.NoError(t, err)
+				stopped[batches]++
+			}
+			_, err = slowly.run(t.Context())
+			require.NoError(t, err)
+			requireAudit(t, db, true)
+		}
+		t.Logf("stopped after so many batches, so often: %v", stopped)
+		require.Greater(t, len(stopped), 2, "jobs were stopped in different places")
+	})
+}
+
+// Two calls with one operation id never work at once: the second waits, and
+// finds the work done.
+func TestSameOperationAtOnce(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, db *database) {
+		fillTest(t, db, 60)
+		var working sync.Mutex
+		run := func() error {
+			j := testJob(db, 10)
+			j.report = func(ctx context.Context, _ float64, _ int, phase string) error {
+				if phase == phaseCommitting {
+					if !working.TryLock() {
+						return errors.New("two at once")
+					}
+				} else {
+					working.Unlock()
+				}
+				return nil
+			}
+			_, err := j.run(t.Context())
+			return err
+		}
+		errs := make(chan error)
+		for range 4 {
+			go func() { errs <- run() }()
+		}
+		for range 4 {
+			require.NoError(t, <-errs)
+		}
+		status, err := db.status(t.Context(), "op")
+		require.NoError(t, err)
+		require.Equal(t, 1, status.Runs)
+		requireAudit(t, db, true)
+	})
+}
+
+// Different operations share the board and close each posting once.
+func TestDifferentOperationsAtOnce(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, db *database) {
+		fillTest(t, db, 90)
+		errs := make(chan error)
+		for _, operation := range []string{"one", "two", "three"} {
+			go func() {
+				j := testJob(db, 4)
+				j.operation = operation
+				_, err := j.run(t.Context())
+				errs <- err
+			}()
+		}
+		for range 3 {
+			require.NoError(t, <-errs)
+		}
+		requireAudit(t, db, true)
+	})
+}
+
+// When the holder's lease ran out, because its process was frozen, say, another
+// call takes over, and the first cannot write any more.
+func TestTakeoverEndsTheFirst(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, db *database) {
+		fillTest(t, db, 60)
+		frozen := testJob(db, 10)
+		frozen.report = func(ctx context.Context, done float64, _ int, phase string) error {
+			if phase == phaseClosed && done == 20 {
+				_, err := db.ExecContext(ctx, `update operations set lease_until = 1`)
+				require.NoError(t, err)
+				_, err = testJob(db, 10).run(ctx)
+				require.NoError(t, err)
+			}
+			return nil
+		}
+		_, err := frozen.run(t.Context())
+		require.ErrorIs(t, err, errTakeover)
+		requireAudit(t, db, true)
+	})
+}
+
+// A call that waits for another one's lease can be cancelled.
+func TestWaitForTheLeaseIsCancelled(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, db *database) {
+		fillTest(t, db, 10)
+		held, err := db.acquire(t.Context(), "op", staleDays)
+		require.NoError(t, err)
+		source := cancellation.New(t.Context())
+		defer source.Finish()
+		time.AfterFunc(50*time.Millisecond, func() { source.Cancel(cancellation.Peer, "user pressed stop") })
+		_, err = testJob(db, 10).run(source.Context())
+		requireStopped(t, err)
+
+		status, err := db.settled(t.Context(), "op", 0)
+		require.NoError(t, err)
+		require.Equal(t, stateRunning, status.State)
+		time.AfterFunc(50*time.Millisecond, func() { held.release(t.Context()) })
+		status, err = db.settled(t.Context(), "op", time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, stateStopped, status.State)
+	})
+}
+
+func TestStatusOfAnUnknownOperation(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, db *database) {
+		_, err := db.status(t.Context(), "nothing")
+		require.ErrorIs(t, err, errUnknown)
+	})
+}
+
+// requireStopped checks that err says who stopped the job, and why.
+func requireStopped(t testing.TB, err error) {
+	t.Helper()
+	var cancelled *cancellation.Error
+	require.ErrorAs(t, err, &cancelled)
+	require.Equal(t, cancellation.Error{Origin: cancellation.Peer, Reason: "user pressed stop"}, *cancelled)
+}

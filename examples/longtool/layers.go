@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// What each layer says about a call that was stopped.
+
+func callerLayer(c *call) layer {
+	return layer{"caller", []string{
+		fmt.Sprintf("its call ended %s after Stop: %q", brief(c.ended.Sub(c.pressed)), c.err),
+		"nothing about what was committed, or whether anything still runs",
+	}}
+}
+
+func wireLayer(s silence) layer {
+	facts := []string{"notifications/cancelled went out for request " + s.id}
+	if s.crossed > 0 {
+		facts = append(facts, fmt.Sprintf("%d messages of that request crossed it on the way", s.crossed))
+	}
+	if s.after == 0 {
+		facts = append(facts, "not one message of that request came after it was read")
+	} else {
+		facts = append(facts, fmt.Sprintf("%d messages of that request came after it was read", s.after))
+	}
+	return layer{"wire", facts}
+}
+
+func serverLayer(stop *Stop) layer {
+	if stop == nil {
+		return layer{"server", []string{"the call had ended before the cancel came"}}
+	}
+	return layer{"server", []string{
+		fmt.Sprintf("asked to stop by %s, with the reason %q", stop.Origin, stop.Reason),
+		fmt.Sprintf("the tool noticed %s later, and had returned %s after the request",
+			brief(stop.Observed.Sub(stop.Requested)), brief(stop.Returned.Sub(stop.Requested))),
+	}}
+}
+
+func ledgerLayer(entries []entry, stop *Stop) layer {
+	if len(entries) == 0 {
+		return layer{"ledger", []string{"no batch: what was begun was rolled back"}}
+	}
+	last := entries[len(entries)-1]
+	facts := []string{fmt.Sprintf("%d batches", len(entries))}
+	switch {
+	case stop == nil:
+	case last.committed.After(stop.Requested):
+		facts = append(facts, fmt.Sprintf("batch %d was committed %s after the cancel came: its commit was shielded, and it is whole",
+			last.batch, brief(last.committed.Sub(stop.Requested))))
+	default:
+		facts = append(facts, fmt.Sprintf("batch %d was committed %s before the cancel came; what was begun after it was interrupted and rolled back",
+			last.batch, brief(stop.Requested.Sub(last.committed))))
+	}
+	return layer{"ledger", facts}
+}
+
+// rowCounts are the rows themselves, counted without the ledger's help.
+type rowCounts struct {
+	closed, owed, delivered int
+}
+
+func (db *database) rowsOf(ctx context.Context, operation string) (r rowCounts, err error) {
+	err = db.QueryRowContext(ctx, `
+		select (select count(*) from postings      where closed_by    = $1),
+		       (select count(*) from outbox        where operation_id = $1),
+		       (select count(*) from notifications where operation_id = $1)`, operation).Scan(&r.closed, &r.owed, &r.delivered)
+	return r, err
+}
+
+func (r rowCounts) layer(board size) layer {
+	return layer{"database", []string{
+		fmt.Sprintf("%s of %s stale postings are closed", thousands(r.closed), thousands(board.stale)),
+		fmt.Sprintf("%s notices are owed for them, %s are delivered", thousands(r.owed), thousands(r.delivered)),
+	}}
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// The program under test is this test binary, started again with this set.
+const asProgram = "LONGTOOL_AS_PROGRAM"
+
+// A postgres:// URL here makes the tests of the job run on that database too.
+// They empty its schema longtool.
+const postgresURL = "LONGTOOL_TEST_POSTGRES"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	status := m.Run()
+	if err := goleak.Find(); err != nil && status == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+// program is a command that runs longtool with these arguments.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	command := exec.CommandContext(t.Context(), self, args...)
+	command.Env = append(os.Environ(), asProgram+"=1")
+	command.Dir = t.TempDir()
+	return command
+}
+
+// inProcess runs the program's main function, less the process around it.
+func inProcess(args ...string) (status int, stdout, stderr string) {
+	var out, err strings.Builder
+	status = run(args, &out, &err)
+	return status, out.String(), err.String()
+}
+
+// requireOneLine checks an error message as a user sees it.
+func requireOneLine(t *testing.T, want, stderr string) {
+	t.Helper()
+	require.Contains(t, stderr, want)
+	require.True(t, strings.HasPrefix(stderr, "longtool: "), "%q", stderr)
+	require.Equal(t, 1, strings.Count(stderr, "\n"), "%q", stderr)
+	require.True(t, strings.HasSuffix(stderr, "\n"), "%q", stderr)
+}
+
+// onEachDatabase runs a test on every kind of database there is.
+func onEachDatabase(t *testing.T, test func(t *testing.T, db *database)) {
+	t.Run("SQLite", func(t *testing.T) { test(t, openTest(t, filepath.Join(t.TempDir(), "board.db"))) })
+	if where := os.Getenv(postgresURL); where != "" {
+		t.Run("PostgreSQL", func(t *testing.T) { test(t, openTest(t, where)) })
+	}
+}
+
+func openTest(t *testing.T, where string) *database {
+	t.Helper()
+	db, err := openDatabase(t.Context(), where)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+func fillTest(t *testing.T, db *database, stale int) {
+	t.Helper()
+	require.NoError(t, db.fill(t.Context(), stale, func(int, int) {}))
+}
+
+// requireAudit checks every invariant.
+func requireAudit(t testing.TB, db *database, finished bool) {
+	t.Helper()
+	findings, err := db.audit(t.Context(), finished)
+	require.NoError(t, err)
+	for _, f := range findings {
+		require.Truef(t, f.holds(), "not true that %s: %d rows (%s)", f.claim, f.wrong, f.detail)
+	}
+}
