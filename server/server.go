@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -102,6 +103,9 @@ func TryNew(implementation *mcp.Implementation, options *Options) (*Server, erro
 // everHadTools keeps the tools capability advertised after the last tool was
 // removed: a client that saw it may still list.
 func (s *Server) everHadTools() bool { return s.hadTools.Load() }
+
+// Logger is what the server logs to, for transports that log as well.
+func (s *Server) Logger() *slog.Logger { return s.options.Logger }
 
 // Stats are figures about a server as of one moment.
 type Stats struct {
