@@ -150,6 +150,9 @@ func (c *Call) Unsettled() bool {
 	return !c.settled && !c.silent.Load()
 }
 
+// Returned reports whether the handler has returned, or never will have started.
+func (c *Call) Returned() bool { return c.handler.Load() == handlerReturned }
+
 // invoke calls the handler and turns a panic into an error (C5).
 //
 // The compiler must not inline it: the watchdog finds a handler's stack by this

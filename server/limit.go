@@ -7,6 +7,16 @@ import (
 	"github.com/heedmcp/heed/cancellation"
 )
 
+// Limited reports whether the request has a time limit of its own, its tool's or
+// the server's, so that it may have to be answered while its handler still runs.
+func (c *Call) Limited() bool {
+	d := c.server.options.Timeout
+	if t := c.method.toolOf(c); t != nil && t.options.Timeout != 0 {
+		d = t.options.Timeout
+	}
+	return d > 0 || c.hardLimit() > 0
+}
+
 // startLimit starts the request's time limit, if it has one. It runs once,
 // before the handler starts.
 func (c *Call) startLimit() {

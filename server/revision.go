@@ -20,6 +20,9 @@ func Versions() []string {
 	return all
 }
 
+// Versions lists the protocol revisions that this server serves, newest first.
+func (s *Server) Versions() []string { return s.versions() }
+
 // revision is everything in which protocol revisions differ. It is the only
 // place that knows; the rest of the server asks these fields and the methods
 // beside them (encode.go).

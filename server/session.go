@@ -79,6 +79,12 @@ type SessionOptions struct {
 	// NoStateless refuses the stateless era in this session, for transports that
 	// serve it elsewhere.
 	NoStateless bool
+
+	// Version opens the session as if a handshake had settled on that revision,
+	// with a client that has no capabilities, for transports that serve single
+	// requests of the handshake era. "" and a revision that is not served: there
+	// was no handshake yet.
+	Version string
 }
 
 // Open starts a session. Values of ctx are visible to handlers; its end is not,
@@ -95,6 +101,10 @@ func (s *Server) Open(ctx context.Context, o SessionOptions) *Session {
 		operations: map[*operation]struct{}{},
 		parked:     map[jsonrpc.ID]*operation{},
 		pending:    map[jsonrpc.ID]*question{},
+	}
+	if rev := find(s.revisions, o.Version); rev != nil && !rev.stateless {
+		ss.rev, ss.phase = rev, phaseReady
+		ss.client = &servercontext.Client{Capabilities: &mcp.ClientCapabilities{}}
 	}
 	s.mu.Lock()
 	s.sessions[ss] = struct{}{}
