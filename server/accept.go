@@ -109,7 +109,7 @@ func (ss *Session) acceptRequest(m *jsonrpc.Message, reply Reply, x *Extra, star
 // advertises it.
 func (s *Server) lookup(reg *registry, rev *revision, name string) (*method, error) {
 	md := reg.methods[name]
-	if md == nil || md.notification || !md.in(rev) || !md.available(s, reg, rev) {
+	if md == nil || md.notification || !md.in(rev) || !md.available(reg) {
 		return nil, &sdkrpc.Error{Code: sdkrpc.CodeMethodNotFound, Message: "method not found: " + bounded(name)}
 	}
 	return md, nil

@@ -90,10 +90,9 @@ func (r *revision) appendBinary(b []byte, kind string, data []byte, mime string,
 }
 
 func (r *revision) endContent(o *object, a *mcp.Annotations, meta mcp.Meta) ([]byte, error) {
-	if a != nil {
-		if err := o.value("annotations", a); err != nil {
-			return o.b, err
-		}
+	if hints := r.annotations(a, nil); hints != nil {
+		o.key("annotations")
+		o.b = append(o.b, hints...)
 	}
 	if len(meta) > 0 && r.structured {
 		if err := o.value("_meta", meta); err != nil {

@@ -15,6 +15,7 @@ const (
 	resultComplete      = "complete"
 	resultInputRequired = "input_required"
 	cachePrivate        = "private"
+	cachePublic         = "public"
 )
 
 // encodeAnswer appends the response to buf and returns its error code, 0 for a
@@ -39,16 +40,33 @@ func (c *Call) encodeAnswer(buf *[]byte, result any, err error) (code int) {
 	return int(e.Code)
 }
 
+var errNilResult = errors.New("the result is nil")
+
 // appendResult appends a result as this revision has it.
 func (r *revision) appendResult(b []byte, c *Call, result any) ([]byte, error) {
 	switch v := result.(type) {
 	case *mcp.CallToolResult:
 		if v == nil {
-			return b, errors.New("the result is nil")
+			return b, errNilResult
 		}
 		return r.appendCallToolResult(b, c, v)
-	case *mcp.ListToolsResult:
-		return r.appendListTools(b, c, v)
+	case *mcp.GetPromptResult:
+		if v == nil {
+			return b, errNilResult
+		}
+		return r.appendGetPrompt(b, c, v)
+	case *mcp.ReadResourceResult:
+		if v == nil {
+			return b, errNilResult
+		}
+		return r.appendReadResource(b, c, v)
+	case *mcp.CompleteResult:
+		if v == nil {
+			return b, errNilResult
+		}
+		return r.appendComplete(b, c, v)
+	case *mcp.ListToolsResult, *mcp.ListPromptsResult, *mcp.ListResourcesResult, *mcp.ListResourceTemplatesResult:
+		return r.appendListResult(b, c, v)
 	case *mcp.InitializeResult:
 		return appendJSON(b, v)
 	case *mcp.DiscoverResult:
@@ -182,34 +200,19 @@ func (r *revision) appendObject(b []byte, c *Call, raw []byte) ([]byte, error) {
 	return o.end(), nil
 }
 
-// appendCache appends the caching hints of the stateless era.
-//
-// Specification: server/utilities/caching (2026-07-28).
-func (r *revision) appendCache(o *object, cache mcp.Cacheable) {
-	if !r.stateless {
-		return
-	}
-	o.key("ttlMs")
-	o.b = appendNumber(o.b, float64(max(cache.TTLMs, 0)))
-	scope := cache.CacheScope
-	if scope == "" {
-		scope = cachePrivate
-	}
-	o.key("cacheScope")
-	o.b = jsonrpc.AppendString(o.b, scope)
-}
-
 func (r *revision) appendDiscover(b []byte, c *Call, v *mcp.DiscoverResult) ([]byte, error) {
-	o := r.appendHead(b, c, resultComplete, v.Meta)
-	if err := o.value("supportedVersions", v.SupportedVersions); err != nil {
-		return b, err
-	}
-	if err := o.value("capabilities", v.Capabilities); err != nil {
-		return b, err
-	}
-	o.text("instructions", v.Instructions)
-	r.appendCache(o, v.Cacheable)
-	return o.end(), nil
+	return c.reg.pages.append(b, v, r, func() ([]byte, error) {
+		o := r.appendHead(nil, c, resultComplete, v.Meta)
+		if err := o.value("supportedVersions", v.SupportedVersions); err != nil {
+			return nil, err
+		}
+		if err := o.value("capabilities", v.Capabilities); err != nil {
+			return nil, err
+		}
+		o.text("instructions", v.Instructions)
+		r.appendCache(o, v.Cacheable)
+		return o.end(), nil
+	})
 }
 
 // serverInfo is the encoded implementation as results of the stateless era

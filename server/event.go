@@ -6,16 +6,16 @@ import "sync"
 type eventKind uint8
 
 const (
-	toolsListChanged eventKind = iota
-	promptsListChanged
-	resourcesListChanged // resources or their templates
-	resourceUpdated
+	eventToolsChanged eventKind = iota
+	eventPromptsChanged
+	eventResourcesChanged // resources or their templates
+	eventResourceUpdated
 )
 
 // event is something that subscribers may want to hear of.
 type event struct {
 	kind eventKind
-	uri  string // of the resource; resourceUpdated only
+	uri  string // of the resource; eventResourceUpdated only
 }
 
 // concerns tells whether an update of e.uri is news for somebody who subscribed
@@ -74,15 +74,15 @@ func (s *Server) publish(e event) {
 // block; updates in quick succession are told once.
 //
 // Specification: server/resources (2025-11-25), basic/patterns/subscriptions (2026-07-28).
-func (s *Server) ResourceUpdated(uri string) { s.publish(event{kind: resourceUpdated, uri: uri}) }
+func (s *Server) ResourceUpdated(uri string) { s.publish(event{kind: eventResourceUpdated, uri: uri}) }
 
 // ToolsChanged tells clients that the list of tools has changed. Registering
 // and removing tools does so by itself; this is for filters whose answer changes.
-func (s *Server) ToolsChanged() { s.publish(event{kind: toolsListChanged}) }
+func (s *Server) ToolsChanged() { s.publish(event{kind: eventToolsChanged}) }
 
 // PromptsChanged is ToolsChanged for prompts.
-func (s *Server) PromptsChanged() { s.publish(event{kind: promptsListChanged}) }
+func (s *Server) PromptsChanged() { s.publish(event{kind: eventPromptsChanged}) }
 
 // ResourcesChanged is ToolsChanged for resources and their templates, also for
 // what listers ([Server.AddResourceLister]) return.
-func (s *Server) ResourcesChanged() { s.publish(event{kind: resourcesListChanged}) }
+func (s *Server) ResourcesChanged() { s.publish(event{kind: eventResourcesChanged}) }

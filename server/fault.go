@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/jsonrpc"
 	sdkrpc "github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -30,6 +31,11 @@ func (c *Call) protocolError(err error) *sdkrpc.Error {
 	case errors.As(err, &panicked):
 		return errInternal
 	case errors.As(err, &rpc):
+		if len(rpc.Data) > 0 && jsonrpc.Valid(rpc.Data, jsonrpc.Limits{}) != nil {
+			// Sent as it is, the answer would be no JSON and could end the session.
+			c.log().Error("the data of an error is not valid JSON", "error", rpc.Message, "data", bounded(string(rpc.Data)))
+			rpc = &sdkrpc.Error{Code: rpc.Code, Message: rpc.Message}
+		}
 		return c.rev.projectError(rpc)
 	case errors.As(err, &cancelled) && cancelled == c.source.Requested():
 		data, _ := json.Marshal(map[string]string{"origin": cancelled.Origin.String()})

@@ -56,6 +56,9 @@ func (h *host) Log(level mcp.LoggingLevel, logger string, data any) {
 // logThreshold is the severity from which on the peer wants log messages; 0:
 // it wants none.
 func (c *Call) logThreshold() int {
+	if !advertisesLogging(c.reg) {
+		return 0
+	}
 	if c.rev.stateless {
 		raw, _ := jsonrpc.Get(c.params.meta, mcp.MetaKeyLogLevel)
 		level, _ := jsonrpc.Unquote(raw)
@@ -94,7 +97,7 @@ func (h *host) RequestState() string { return h.call().answered().state }
 
 func (h *host) RequestID() string { return h.id.String() }
 
-func (h *host) ResourceUpdated(uri string) {}
+func (h *host) ResourceUpdated(uri string) { h.server.ResourceUpdated(uri) }
 
 func (h *host) SetTimeout(d time.Duration) { h.call().setLimit(d) }
 

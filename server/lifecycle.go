@@ -75,17 +75,24 @@ func (s *Server) handleInitialize(ctx context.Context, req *servercontext.Reques
 
 func (s *Server) handleDiscover(ctx context.Context, req *servercontext.Request) (any, error) {
 	c := callFrom(ctx)
-	return &mcp.DiscoverResult{
-		SupportedVersions: s.versions(),
-		Capabilities:      s.capabilities(c.reg, c.rev),
-		Instructions:      s.options.Instructions,
-		Cacheable:         mcp.Cacheable{CacheScope: cachePrivate},
-	}, nil
+	return c.reg.pages.result(pageKey{method: methodDiscover, rev: c.rev}, func() any {
+		return &mcp.DiscoverResult{
+			SupportedVersions: s.versions(),
+			Capabilities:      s.capabilities(c.reg, c.rev),
+			Instructions:      s.options.Instructions,
+			Cacheable:         s.hint(methodDiscover, false),
+		}
+	}), nil
 }
 
 func handlePing(context.Context, *servercontext.Request) (any, error) { return struct{}{}, nil }
 
-func handleNothing(context.Context, *servercontext.Request) (any, error) { return nil, nil }
+// handleInitialized serves notifications/initialized: from now on the client may be
+// told of changes.
+func handleInitialized(ctx context.Context, _ *servercontext.Request) (any, error) {
+	callFrom(ctx).session.armAnnouncements()
+	return nil, nil
+}
 
 func handleSetLevel(ctx context.Context, req *servercontext.Request) (any, error) {
 	raw, _ := jsonrpc.Get(req.Params(), "level")

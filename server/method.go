@@ -21,6 +21,15 @@ const (
 	methodListTools   = "tools/list"
 	methodCallTool    = "tools/call"
 	methodInitialized = "notifications/initialized"
+
+	methodListPrompts   = "prompts/list"
+	methodGetPrompt     = "prompts/get"
+	methodListResources = "resources/list"
+	methodListTemplates = "resources/templates/list"
+	methodReadResource  = "resources/read"
+	methodSubscribe     = "resources/subscribe"
+	methodUnsubscribe   = "resources/unsubscribe"
+	methodComplete      = "completion/complete"
 )
 
 // eras says in which revisions a method exists.
@@ -45,7 +54,7 @@ type method struct {
 	input bool
 	// advertised tells whether the capability that the method belongs to is
 	// advertised; nil: it belongs to none.
-	advertised func(*Server, *registry, *revision) bool
+	advertised func(*registry) bool
 	// tool finds the tool that a call is for; nil for methods other than tools/call.
 	tool func(*Call) *tool
 
@@ -63,8 +72,8 @@ func (m *method) in(rev *revision) bool {
 	return m.eras&eraHandshake != 0
 }
 
-func (m *method) available(s *Server, reg *registry, rev *revision) bool {
-	return m.advertised == nil || m.advertised(s, reg, rev)
+func (m *method) available(reg *registry) bool {
+	return m.advertised == nil || m.advertised(reg)
 }
 
 func (m *method) wrapped(middleware []Middleware) *method {
@@ -95,23 +104,23 @@ func (s *Server) builtinMethods() map[string]*method {
 		{name: methodInitialize, eras: eraHandshake, handler: s.handleInitialize},
 		{name: methodDiscover, eras: eraStateless, handler: s.handleDiscover},
 		{name: methodPing, eras: eraHandshake, handler: handlePing},
-		{name: methodInitialized, notification: true, eras: eraHandshake, handler: handleNothing},
+		{name: methodInitialized, notification: true, eras: eraHandshake, handler: handleInitialized},
 		{name: methodSetLevel, eras: eraHandshake, advertised: advertisesLogging, handler: handleSetLevel},
 		{name: methodListen, eras: eraStateless, endless: true, handler: s.handleListen},
-		{name: methodListTools, eras: eraBoth, advertised: advertisesTools, handler: s.handleListTools},
+		{name: methodListTools, eras: eraBoth, advertised: advertisesTools, handler: handleListTools},
 		{name: methodCallTool, eras: eraBoth, advertised: advertisesTools, nameParam: "name", input: true, tool: calledTool, handler: handleCallTool},
+		{name: methodListPrompts, eras: eraBoth, advertised: advertisesPrompts, handler: handleListPrompts},
+		{name: methodGetPrompt, eras: eraBoth, advertised: advertisesPrompts, nameParam: "name", input: true, handler: handleGetPrompt},
+		{name: methodListResources, eras: eraBoth, advertised: advertisesResources, handler: handleListResources},
+		{name: methodListTemplates, eras: eraBoth, advertised: advertisesResources, handler: handleListTemplates},
+		{name: methodReadResource, eras: eraBoth, advertised: advertisesResources, nameParam: "uri", input: true, handler: handleReadResource},
+		{name: methodSubscribe, eras: eraHandshake, advertised: advertisesSubscribe, nameParam: "uri", handler: handleSubscribe},
+		{name: methodUnsubscribe, eras: eraHandshake, advertised: advertisesSubscribe, nameParam: "uri", handler: handleUnsubscribe},
+		{name: methodComplete, eras: eraBoth, advertised: advertisesCompletions, handler: handleComplete},
 	} {
 		table[m.name] = m
 	}
 	return table
-}
-
-func advertisesTools(s *Server, reg *registry, rev *revision) bool {
-	return s.capabilities(reg, rev).Tools != nil
-}
-
-func advertisesLogging(s *Server, reg *registry, rev *revision) bool {
-	return s.capabilities(reg, rev).Logging != nil
 }
 
 // AddMethod registers a custom method: a request, or a notification when the

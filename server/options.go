@@ -19,6 +19,10 @@ type Options struct {
 	// not advertised is answered -32601.
 	Capabilities *mcp.ServerCapabilities
 
+	// NoLogging leaves out the logging capability. Without it nothing that handlers
+	// log goes to clients, whatever they ask for.
+	NoLogging bool
+
 	// Extensions are advertised under capabilities.extensions, by their id.
 	Extensions map[string]map[string]any
 
@@ -83,6 +87,19 @@ type Options struct {
 	// once. 0: 16384; negative: no bound.
 	MaxSubscriptions int
 
+	// MaxWatched bounds the resources that one session of the handshake era may
+	// be subscribed to. 0: 1024; negative: no bound.
+	MaxWatched int
+
+	// AnnounceDelay is for how long changes of lists and resources are gathered
+	// before clients of the handshake era are told of them, once. 0: 10 ms; negative: not at all.
+	AnnounceDelay time.Duration
+
+	// CacheHints are the caching hints for results of the stateless era, by method:
+	// server/discover, tools/list, prompts/list, resources/list,
+	// resources/templates/list, resources/read. None: do not keep, do not share.
+	CacheHints map[string]CacheHint
+
 	// PageSize is how many items a list request returns at once. 0: 1000.
 	PageSize int
 
@@ -108,6 +125,8 @@ const (
 	defaultMaxInFlight      = 16384
 	defaultProgressInterval = 10 * time.Millisecond
 	defaultMaxSubscriptions = 16384
+	defaultMaxWatched       = 1024
+	defaultAnnounceDelay    = 10 * time.Millisecond
 	defaultPageSize         = 1000
 )
 
@@ -132,6 +151,8 @@ func (o *Options) withDefaults() Options {
 	p.MaxInFlight = orDefault(p.MaxInFlight, defaultMaxInFlight)
 	p.ProgressInterval = orDefault(p.ProgressInterval, defaultProgressInterval)
 	p.MaxSubscriptions = orDefault(p.MaxSubscriptions, defaultMaxSubscriptions)
+	p.MaxWatched = orDefault(p.MaxWatched, defaultMaxWatched)
+	p.AnnounceDelay = orDefault(p.AnnounceDelay, defaultAnnounceDelay)
 	p.PageSize = orDefault(p.PageSize, defaultPageSize)
 	if p.PageSize < 0 {
 		p.PageSize = defaultPageSize

@@ -121,7 +121,7 @@ var errCursor = invalidParams("params.cursor is not one that this server gave ou
 // Specification: server/utilities/pagination: invalid cursors are -32602.
 func cursorOf(params []byte) (kind, name string, err error) {
 	raw, ok := jsonrpc.Get(params, "cursor")
-	if !ok {
+	if !ok || string(raw) == "null" {
 		return cursorItem, "", nil
 	}
 	text, ok := jsonrpc.Unquote(raw)

@@ -36,7 +36,6 @@ type Server struct {
 	parked   map[string]*operation // operations that wait for a retry, by their id
 	sessions map[*Session]struct{} // open sessions, the shared stateless one included
 	draining atomic.Bool           // set once, by Drain, under mu
-	hadTools atomic.Bool           // set when the first tool is registered
 
 	stateless *Session // the scope of requests that belong to no session; never changed after New
 }
@@ -76,6 +75,9 @@ func TryNew(implementation *mcp.Implementation, options *Options) (*Server, erro
 		sessions:       map[*Session]struct{}{},
 		parked:         map[string]*operation{},
 	}
+	if err := checkIcons(implementation.Icons); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
 	var unknown string
 	if s.revisions, unknown = supported(s.options.Versions); unknown != "" {
 		return nil, fmt.Errorf("server: protocol version %q is unknown", unknown)
@@ -97,12 +99,9 @@ func TryNew(implementation *mcp.Implementation, options *Options) (*Server, erro
 	first.compile(s)
 	s.registry.Store(first)
 	s.stateless = s.openStateless()
+	s.events.subscribe(s.announce)
 	return s, nil
 }
-
-// everHadTools keeps the tools capability advertised after the last tool was
-// removed: a client that saw it may still list.
-func (s *Server) everHadTools() bool { return s.hadTools.Load() }
 
 // Logger is what the server logs to, for transports that log as well.
 func (s *Server) Logger() *slog.Logger { return s.options.Logger }

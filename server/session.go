@@ -60,6 +60,9 @@ type Session struct {
 	closed     *cancellation.Error       // why, once the session has ended
 	draining   bool                      // set once, by Drain: no further requests
 	idle       chan struct{}             // closed when running gets empty; made by whoever waits
+
+	watched       subscriptions // resources that the client wants to hear of; has a lock of its own
+	announcements announcements // changes that it is to be told of; has a lock of its own
 }
 
 // SessionOptions describe a session to be opened by a transport.
@@ -204,6 +207,8 @@ func (ss *Session) Close(origin cancellation.Origin, reason string) {
 
 	ss.CancelAll(origin, reason)
 	ss.endOperations(origin, reason)
+	ss.endAnnouncements()
+	ss.endSubscriptions()
 	for _, q := range pending {
 		q.resolve(answer{err: ErrClosed})
 	}

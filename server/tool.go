@@ -159,6 +159,7 @@ func (s *Server) RemoveTools(names ...string) {
 			delete(r.tools, name)
 		}
 	})
+	s.ToolsChanged()
 }
 
 func (s *Server) addTool(definition *mcp.Tool, call RawToolHandler, o ToolOptions) error {
@@ -192,8 +193,14 @@ func (s *Server) addTool(definition *mcp.Tool, call RawToolHandler, o ToolOption
 	if _, err := appendJSON(nil, definition); err != nil {
 		return fail(err)
 	}
-	s.hadTools.Store(true)
-	s.change(func(r *registry) { r.tools[definition.Name] = t })
+	if err := s.checkItem(definition.Icons, definition.Meta); err != nil {
+		return fail(err)
+	}
+	s.change(func(r *registry) {
+		r.tools[definition.Name] = t
+		r.had |= hasTools
+	})
+	s.ToolsChanged()
 	return nil
 }
 

@@ -28,7 +28,7 @@ func handleCallTool(ctx context.Context, req *servercontext.Request) (any, error
 	if !ok {
 		return nil, invalidParams("params.name is required and must be a string")
 	}
-	t := c.reg.tools[name]
+	t := c.findTool(ctx, name)
 	if t == nil {
 		return nil, invalidParams("unknown tool %q", bounded(name))
 	}
@@ -75,47 +75,6 @@ func (t *tool) checkOutput(r *mcp.CallToolResult) error {
 		r.StructuredContent = raw
 	}
 	return t.output.Validate(raw)
-}
-
-// handleListTools serves tools/list.
-//
-// Specification: server/tools, listing tools; server/utilities/pagination.
-func (s *Server) handleListTools(ctx context.Context, req *servercontext.Request) (any, error) {
-	c := callFrom(ctx)
-	after, err := cursorOf(req.Params())
-	if err != nil {
-		return nil, err
-	}
-	return c.reg.pages.tools(s, c.reg, after)
-}
-
-// appendListTools appends a list of tools, from the cache when it is one of the
-// server's own pages.
-func (r *revision) appendListTools(b []byte, c *Call, v *mcp.ListToolsResult) ([]byte, error) {
-	key := encodedKey{page: v, rev: r}
-	if cached, ok := c.reg.pages.encoded.Load(key); ok {
-		return append(b, cached.([]byte)...), nil
-	}
-	o := r.appendHead(nil, c, resultComplete, v.Meta)
-	o.key("tools")
-	o.b = append(o.b, '[')
-	for i, t := range v.Tools {
-		if i > 0 {
-			o.b = append(o.b, ',')
-		}
-		var err error
-		if o.b, err = appendJSON(o.b, r.projectTool(t)); err != nil {
-			return b, err
-		}
-	}
-	o.b = append(o.b, ']')
-	o.text("nextCursor", v.NextCursor)
-	r.appendCache(o, v.Cacheable)
-	encoded := o.end()
-	if c.reg.pages.own(v) {
-		c.reg.pages.encoded.Store(key, encoded)
-	}
-	return append(b, encoded...), nil
 }
 
 // projectTool leaves out of a tool what the revision does not have.
