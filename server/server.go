@@ -96,12 +96,16 @@ func TryNew(implementation *mcp.Implementation, options *Options) (*Server, erro
 	s.slots.init(s.options.MaxConcurrent)
 	s.builtin = s.builtinMethods()
 	first := newRegistry()
-	first.compile(s)
+	first.compile(s, newRegistry())
 	s.registry.Store(first)
 	s.stateless = s.openStateless()
 	s.events.subscribe(s.announce)
 	return s, nil
 }
+
+// MaxDepth is the nesting that a message may have, for transports that scan
+// messages themselves; 0: the scanner's own bound.
+func (s *Server) MaxDepth() int { return s.limits.Depth }
 
 // Logger is what the server logs to, for transports that log as well.
 func (s *Server) Logger() *slog.Logger { return s.options.Logger }
