@@ -138,12 +138,7 @@ func (ss *Session) acceptNotification(m *jsonrpc.Message, x *Extra) {
 		return
 	}
 	c := newCall(ss, m, md, rev, reg, discard{}, x)
-	go func() {
-		if _, err := c.invoke(); err != nil {
-			c.log().Error("notification handler failed", "error", err)
-		}
-		c.source.Finish()
-	}()
+	ss.deliver(c)
 }
 
 // acceptCancelled applies a notifications/cancelled. Whatever is wrong with it

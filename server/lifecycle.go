@@ -88,9 +88,11 @@ func (s *Server) handleDiscover(ctx context.Context, req *servercontext.Request)
 func handlePing(context.Context, *servercontext.Request) (any, error) { return struct{}{}, nil }
 
 // handleInitialized serves notifications/initialized: from now on the client may be
-// told of changes.
+// told of changes, and is pinged if the operator wants that.
 func handleInitialized(ctx context.Context, _ *servercontext.Request) (any, error) {
-	callFrom(ctx).session.armAnnouncements()
+	ss := callFrom(ctx).session
+	ss.armAnnouncements()
+	ss.startKeepAlive()
 	return nil, nil
 }
 

@@ -22,6 +22,7 @@ const (
 	methodCallTool    = "tools/call"
 	methodInitialized = "notifications/initialized"
 
+	methodRootsChanged  = "notifications/roots/list_changed"
 	methodListPrompts   = "prompts/list"
 	methodGetPrompt     = "prompts/get"
 	methodListResources = "resources/list"
@@ -105,6 +106,7 @@ func (s *Server) builtinMethods() map[string]*method {
 		{name: methodDiscover, eras: eraStateless, handler: s.handleDiscover},
 		{name: methodPing, eras: eraHandshake, handler: handlePing},
 		{name: methodInitialized, notification: true, eras: eraHandshake, handler: handleInitialized},
+		{name: methodRootsChanged, notification: true, eras: eraHandshake, handler: handleRootsChanged},
 		{name: methodSetLevel, eras: eraHandshake, advertised: advertisesLogging, handler: handleSetLevel},
 		{name: methodListen, eras: eraStateless, endless: true, handler: s.handleListen},
 		{name: methodListTools, eras: eraBoth, advertised: advertisesTools, handler: handleListTools},

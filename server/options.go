@@ -87,6 +87,13 @@ type Options struct {
 	// once. 0: 16384; negative: no bound.
 	MaxSubscriptions int
 
+	// KeepAlive is how often clients of the handshake era are pinged, where the
+	// transport has a stream for it. 0: never.
+	KeepAlive time.Duration
+	// KeepAliveMisses is how many pings in a row may stay unanswered before the
+	// session ends, with origin Disconnect. 0: three.
+	KeepAliveMisses int
+
 	// MaxWatched bounds the resources that one session of the handshake era may
 	// be subscribed to. 0: 1024; negative: no bound.
 	MaxWatched int
@@ -102,6 +109,10 @@ type Options struct {
 
 	// PageSize is how many items a list request returns at once. 0: 1000.
 	PageSize int
+	// RegistrationOrder lists tools, prompts, resources and templates in the order in
+	// which they were first registered. false: by name, so that the order does not
+	// depend on the program's start.
+	RegistrationOrder bool
 
 	// MaxDepth bounds the nesting of a message. 0: 128.
 	MaxDepth int
@@ -125,6 +136,7 @@ const (
 	defaultMaxInFlight      = 16384
 	defaultProgressInterval = 10 * time.Millisecond
 	defaultMaxSubscriptions = 16384
+	defaultKeepAliveMisses  = 3
 	defaultMaxWatched       = 1024
 	defaultAnnounceDelay    = 10 * time.Millisecond
 	defaultPageSize         = 1000
@@ -151,6 +163,9 @@ func (o *Options) withDefaults() Options {
 	p.MaxInFlight = orDefault(p.MaxInFlight, defaultMaxInFlight)
 	p.ProgressInterval = orDefault(p.ProgressInterval, defaultProgressInterval)
 	p.MaxSubscriptions = orDefault(p.MaxSubscriptions, defaultMaxSubscriptions)
+	if p.KeepAliveMisses <= 0 {
+		p.KeepAliveMisses = defaultKeepAliveMisses
+	}
 	p.MaxWatched = orDefault(p.MaxWatched, defaultMaxWatched)
 	p.AnnounceDelay = orDefault(p.AnnounceDelay, defaultAnnounceDelay)
 	p.PageSize = orDefault(p.PageSize, defaultPageSize)

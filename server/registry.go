@@ -46,9 +46,11 @@ const (
 	hasCompletions
 )
 
-// hooks are called when clients subscribe to resources; see subscribe.go.
+// hooks are called when clients subscribe to resources (subscribe.go), or say that
+// their roots have changed (roots.go).
 type hooks struct {
 	subscribe, unsubscribe SubscriptionHook
+	roots                  RootsHook
 }
 
 func newRegistry() *registry {
@@ -77,12 +79,14 @@ func (r *registry) clone() *registry {
 	}
 }
 
-// compile derives the second half of r from the first.
-func (r *registry) compile(s *Server) {
-	r.toolList = newList(r.tools, func(t *tool) *mcp.Tool { return t.definition })
-	r.promptList = newList(r.prompts, func(p *prompt) *mcp.Prompt { return p.definition })
-	r.resourceList = newList(r.resources, func(r *resource) *mcp.Resource { return r.definition })
-	r.templateList = newList(r.templates, func(t *template) *mcp.ResourceTemplate { return t.definition })
+// compile derives the second half of r from the first, and from the registry
+// before where things are listed as they came.
+func (r *registry) compile(s *Server, before *registry) {
+	ordered := s.options.RegistrationOrder
+	r.toolList = relist(ordered, &before.toolList, r.tools, func(t *tool) *mcp.Tool { return t.definition })
+	r.promptList = relist(ordered, &before.promptList, r.prompts, func(p *prompt) *mcp.Prompt { return p.definition })
+	r.resourceList = relist(ordered, &before.resourceList, r.resources, func(r *resource) *mcp.Resource { return r.definition })
+	r.templateList = relist(ordered, &before.templateList, r.templates, func(t *template) *mcp.ResourceTemplate { return t.definition })
 	r.matchers = matchers(r.templates)
 	r.methods = make(map[string]*method, len(s.builtin)+len(r.custom))
 	for name, m := range s.builtin {
@@ -99,9 +103,10 @@ func (r *registry) compile(s *Server) {
 func (s *Server) change(f func(*registry)) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	next := s.registry.Load().clone()
+	before := s.registry.Load()
+	next := before.clone()
 	f(next)
-	next.compile(s)
+	next.compile(s, before)
 	s.registry.Store(next)
 }
 

@@ -59,10 +59,13 @@ type Session struct {
 	nextID     int64                     // id of the last request to the client
 	closed     *cancellation.Error       // why, once the session has ended
 	draining   bool                      // set once, by Drain: no further requests
+	inbox      inbox                     // notifications that wait for their handlers
 	idle       chan struct{}             // closed when running gets empty; made by whoever waits
 
 	watched       subscriptions // resources that the client wants to hear of; has a lock of its own
 	announcements announcements // changes that it is to be told of; has a lock of its own
+	keepAlive     keepAlive     // has a lock of its own
+	done          chan struct{} // closed when the session has ended
 }
 
 // SessionOptions describe a session to be opened by a transport.
@@ -104,6 +107,7 @@ func (s *Server) Open(ctx context.Context, o SessionOptions) *Session {
 		operations: map[*operation]struct{}{},
 		parked:     map[jsonrpc.ID]*operation{},
 		pending:    map[jsonrpc.ID]*question{},
+		done:       make(chan struct{}),
 	}
 	if rev := find(s.revisions, o.Version); rev != nil && !rev.stateless {
 		ss.rev, ss.phase = rev, phaseReady
@@ -141,6 +145,11 @@ func (ss *Session) InitializeVersion() string {
 	return ss.rev.version
 }
 
+// Done returns a channel that is closed when the session has ended, whoever
+// closed it: the transport, or the server because pings went unanswered. It is nil,
+// and so never closed, for the scope of the stateless era.
+func (ss *Session) Done() <-chan struct{} { return ss.done }
+
 // Busy reports whether a handler is running, or a request waiting, in this session.
 func (ss *Session) Busy() bool {
 	ss.mu.Lock()
@@ -170,6 +179,7 @@ func (ss *Session) cancel(id jsonrpc.ID, origin cancellation.Origin, reason stri
 // CancelAll cancels every running request of the session and reports how many
 // there were.
 func (ss *Session) CancelAll(origin cancellation.Origin, reason string) int {
+	ss.clearInbox(origin, reason)
 	n := 0
 	for _, c := range ss.snapshot() {
 		if c.cancel(origin, reason) {
@@ -207,6 +217,10 @@ func (ss *Session) Close(origin cancellation.Origin, reason string) {
 
 	ss.CancelAll(origin, reason)
 	ss.endOperations(origin, reason)
+	if ss.done != nil {
+		close(ss.done)
+	}
+	ss.endKeepAlive()
 	ss.endAnnouncements()
 	ss.endSubscriptions()
 	for _, q := range pending {
@@ -305,7 +319,9 @@ func (ss *Session) returned(c *Call) {
 }
 
 // quietLocked tells whether no handler runs.
-func (ss *Session) quietLocked() bool { return len(ss.running) == 0 && len(ss.operations) == 0 }
+func (ss *Session) quietLocked() bool {
+	return len(ss.running) == 0 && len(ss.operations) == 0 && ss.inbox.current == nil
+}
 
 // wakeLocked wakes whoever waits for the session to be quiet.
 func (ss *Session) wakeLocked() {
