@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -11,24 +12,62 @@ import (
 
 // list is one kind of registered things in the order in which they are listed.
 type list[T any] struct {
-	names []string // sorted
+	names []string // as they are listed
+	keys  []string // by what the list is sorted: the names, or when they were registered
 	items []T
+	last  uint64 // how many keys were given out; 0 when the names are the keys
 }
 
+// relist lists what is registered: as it came if ordered, else by name. before is
+// the list as it was.
+func relist[K, T any](ordered bool, before *list[T], registered map[string]K, definition func(K) T) list[T] {
+	if ordered {
+		return extendList(before, registered, definition)
+	}
+	return newList(registered, definition)
+}
+
+// newList lists what is registered by its name.
 func newList[K, T any](registered map[string]K, definition func(K) T) list[T] {
-	l := list[T]{names: slices.Sorted(maps.Keys(registered)), items: make([]T, len(registered))}
-	for i, name := range l.names {
+	names := slices.Sorted(maps.Keys(registered))
+	l := list[T]{names: names, keys: names, items: make([]T, len(names))}
+	for i, name := range names {
 		l.items[i] = definition(registered[name])
 	}
 	return l
 }
 
-// after returns the position of the first item behind name; "" is before all.
-func (l *list[T]) after(name string) int {
-	if name == "" {
+// extendList lists what is registered as it came: what was listed before stays
+// where it is, also when it was replaced, and new things follow.
+func extendList[K, T any](before *list[T], registered map[string]K, definition func(K) T) list[T] {
+	l := list[T]{last: before.last}
+	add := func(name, key string) {
+		l.names, l.keys = append(l.names, name), append(l.keys, key)
+		l.items = append(l.items, definition(registered[name]))
+	}
+	had := make(map[string]bool, len(before.names))
+	for i, name := range before.names {
+		if _, still := registered[name]; still {
+			had[name] = true
+			add(name, before.keys[i])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(registered)) {
+		if !had[name] {
+			l.last++
+			add(name, fmt.Sprintf("%016x", l.last))
+		}
+	}
+	return l
+}
+
+// after returns the position of the first item behind key; "" is before all. key
+// need not be there any more.
+func (l *list[T]) after(key string) int {
+	if key == "" {
 		return 0
 	}
-	i, found := slices.BinarySearch(l.names, name)
+	i, found := slices.BinarySearch(l.keys, key)
 	if found {
 		i++
 	}
@@ -36,7 +75,7 @@ func (l *list[T]) after(name string) int {
 }
 
 // page returns up to size items from position from on that keep lets through,
-// nil letting all, and the name of the last one if more follow, else "".
+// nil letting all, and the key of the last one if more follow, else "".
 func (l *list[T]) page(from, size int, keep func(T) bool) (items []T, last string) {
 	items = []T{}
 	for i := from; i < len(l.items); i++ {
@@ -47,7 +86,7 @@ func (l *list[T]) page(from, size int, keep func(T) bool) (items []T, last strin
 			return items, last
 		}
 		items = append(items, l.items[i])
-		last = l.names[i]
+		last = l.keys[i]
 	}
 	return items, ""
 }
@@ -100,9 +139,9 @@ func (p *pages) append(b []byte, result any, rev *revision, encode func() ([]byt
 	return append(b, encoded...), nil
 }
 
-// A cursor is the name of the last item of the page before, so that it stays
-// good when items come and go, behind a letter that says what the name is of. To
-// clients it is opaque.
+// A cursor is the key of the last item of the page before (its name, or when it
+// was registered), so that it stays good when items come and go, behind a letter
+// that says what the key is of. To clients it is opaque.
 
 const cursorItem = "n" // a registered item
 
