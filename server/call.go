@@ -39,7 +39,6 @@ type Call struct {
 	request     *servercontext.Request
 	id          jsonrpc.ID
 	params      callParams
-	facts       servercontext.Options     // what request was made of
 	accepted    time.Time                 // when it came in
 	closeStream func(time.Duration) error // nil: the transport cannot
 
@@ -49,7 +48,7 @@ type Call struct {
 	mu        sync.Mutex             // guards the fields below; no lock is taken while it is held
 	questions map[*question]struct{} // calls to the client under way; taken away by cancel and finish
 	orphans   []*question            // questions to be retracted
-	progress  progressState          // what was reported last
+	progress  *progressState         // what was reported last; nil before the first report
 	timer     *time.Timer            // the limit in force, nil without one
 	limit     time.Duration          // its length
 	watch     *time.Timer            // fires when a cancelled handler outlives the grace period
@@ -100,7 +99,7 @@ func newCall(ss *Session, m *jsonrpc.Message, md *method, rev *revision, reg *re
 	}
 	c.source = cancellation.New(parent)
 	c.source.SetPanicHandler(c.hookPanicked)
-	c.facts = servercontext.Options{
+	o := servercontext.Options{
 		ID:              m.ID.String(),
 		Method:          md.name,
 		Params:          m.Params,
@@ -114,9 +113,9 @@ func newCall(ss *Session, m *jsonrpc.Message, md *method, rev *revision, reg *re
 		Host:            (*host)(c),
 	}
 	if !rev.stateless {
-		c.facts.Client = ss.clientInfo()
+		o.Client = ss.clientInfo()
 	}
-	c.request = servercontext.New(c.facts)
+	c.request = servercontext.New(o)
 	return c
 }
 
@@ -183,6 +182,7 @@ func (c *Call) cancel(origin cancellation.Origin, reason string) bool {
 	c.mu.Lock()
 	questions := c.orphanQuestionsLocked()
 	c.stopTimerLocked()
+	c.progress.take()
 	if c.handler.Load() != handlerReturned {
 		c.watch = time.AfterFunc(c.server.options.Grace, c.overdue)
 	}

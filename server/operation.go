@@ -82,10 +82,7 @@ func (c *Call) startOperation() (any, error) {
 		asked:   map[string]*parkedQuestion{},
 	}
 	op.source.SetPanicHandler(c.hookPanicked)
-	o := c.facts // the same facts but for whom to ask
-	o.Token = op.source.Token()
-	o.Host = (*operationHost)(op)
-	op.request = servercontext.New(o)
+	op.request = c.request.Through((*operationHost)(op), op.source.Token())
 	c.attending(op)
 	c.session.began(op)
 	go op.run()

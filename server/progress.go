@@ -14,8 +14,7 @@ const progressBurst = 16
 
 // progressState is what a request has reported so far. The call's mu guards it.
 type progressState struct {
-	token  []byte    // as the client sent it; nil: not looked for yet, or none
-	looked bool      // token was looked for
+	token  []byte    // as the client sent it; nil: it asked for no progress
 	any    bool      // something was reported; last is meaningless before
 	last   float64   // the greatest value reported
 	credit float64   // notifications that may be sent at once, at most progressBurst
@@ -35,11 +34,10 @@ func (c *Call) reportProgress(done, total float64, message string) {
 		return
 	}
 	c.mu.Lock()
-	p := &c.progress
-	if !p.looked {
-		p.looked = true
-		p.token = progressToken(c.params.meta)
-		p.credit, p.earned = progressBurst, time.Now()
+	p := c.progress
+	if p == nil {
+		p = &progressState{token: progressToken(c.params.meta), credit: progressBurst, earned: time.Now()}
+		c.progress = p
 	}
 	if p.token == nil || !finite(done) || (p.any && done <= p.last) {
 		c.mu.Unlock()
@@ -77,12 +75,7 @@ func (c *Call) flushProgress() {
 // that reports leave in the order in which their values grow.
 func (c *Call) flushProgressOutLocked() {
 	c.mu.Lock()
-	params := c.progress.held
-	c.progress.held = nil
-	if c.progress.wakeup != nil {
-		c.progress.wakeup.Stop()
-		c.progress.wakeup = nil
-	}
+	params := c.progress.take()
 	c.mu.Unlock()
 	if params == nil {
 		return
@@ -93,6 +86,19 @@ func (c *Call) flushProgressOutLocked() {
 	if err := c.sendOutLocked(*buf); err != nil {
 		c.log().Debug("progress could not be sent", "error", err)
 	}
+}
+
+// take returns the report that is held back, nil if none is, and stops its timer.
+func (p *progressState) take() (params []byte) {
+	if p == nil {
+		return nil
+	}
+	params, p.held = p.held, nil
+	if p.wakeup != nil {
+		p.wakeup.Stop()
+		p.wakeup = nil
+	}
+	return params
 }
 
 // progressToken returns the client's token as sent, nil without one. Numbers

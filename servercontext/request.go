@@ -61,6 +61,15 @@ func New(o Options) *Request {
 	return r
 }
 
+// Through returns a request with the same facts whose sending is done by another
+// host, under another token. Servers use it for handlers that outlive the request they
+// were started for.
+func (r *Request) Through(host Host, token *cancellation.Token) *Request {
+	o := *r.options()
+	o.Host, o.Token = host, token
+	return New(o)
+}
+
 type contextKey struct{}
 
 // NewContext returns a context in which [FromContext] finds r.
