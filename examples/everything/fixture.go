@@ -22,6 +22,9 @@ func newFixture(options *server.Options) *fixture {
 	o.Instructions = "A fixture server for tests of MCP clients. Its tools do nothing useful."
 	// Tests count progress reports, so none may be merged with the next.
 	o.ProgressInterval = -1
+	// Some clients try the first tool without arguments, so that must be one
+	// that needs none.
+	o.RegistrationOrder = true
 	f := &fixture{server: server.New(&mcp.Implementation{Name: "heed-everything", Title: "Heed's fixture server", Version: "1.0.0"}, &o)}
 	f.addContent()
 	f.addReports()
@@ -29,6 +32,12 @@ func newFixture(options *server.Options) *fixture {
 	f.addSchemas()
 	f.addCapabilities()
 	f.addRounds()
+	f.addChanges()
+	f.addStreams()
+	f.addPrompts()
+	f.addResources()
+	f.addCompletions()
+	f.addSubscriptions()
 	f.addEcho()
 	f.addWaits()
 	f.addWork()

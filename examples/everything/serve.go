@@ -8,5 +8,9 @@ import (
 
 // serve runs the fixture server until its client or ctx has ended.
 func serve(ctx context.Context, _ *options) error {
-	return stdio.Serve(ctx, newFixture(nil).server, nil)
+	f := newFixture(nil)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go f.update(ctx)
+	return stdio.Serve(ctx, f.server, nil)
 }

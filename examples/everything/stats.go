@@ -12,7 +12,7 @@ import (
 // stats are figures about the server as of now.
 type stats struct {
 	Goroutines      int   `json:"goroutines" jsonschema_description:"goroutines of the process"`
-	InFlight        int   `json:"in_flight" jsonschema_description:"requests that may still be answered, without this one"`
+	InFlight        int   `json:"in_flight" jsonschema_description:"requests that may still be answered, but for this one and subscriptions"`
 	Lingering       int   `json:"lingering" jsonschema_description:"cancelled requests whose handlers still run"`
 	Parked          int   `json:"parked" jsonschema_description:"handlers that wait for the client to retry with its input"`
 	Sessions        int   `json:"sessions" jsonschema_description:"open sessions"`
@@ -29,7 +29,7 @@ func (f *fixture) addStats() {
 		s := f.server.Stats()
 		return stats{
 			Goroutines:      runtime.NumGoroutine(),
-			InFlight:        max(s.InFlight-1, 0),
+			InFlight:        max(s.InFlight-s.Listening-1, 0),
 			Lingering:       s.Lingering,
 			Parked:          s.Parked,
 			Sessions:        s.Sessions,

@@ -35,6 +35,9 @@ var tools = []string{
 	"test_input_required_result_multiple_inputs",
 	"test_input_required_result_multi_round",
 	"test_input_required_result_capabilities",
+	"test_trigger_tool_change",
+	"test_trigger_prompt_change",
+	"test_reconnection",
 	"echo",
 	"cancel_wait",
 	"cancel_timeout",
@@ -78,7 +81,7 @@ func TestToolNames(t *testing.T) {
 			require.NoError(t, json.Unmarshal(tool.InputSchema, &schema))
 			assert.Equal(t, "object", schema.Type, tool.Name)
 		}
-		assert.ElementsMatch(t, tools, names)
+		assert.Equal(t, tools, names, "in the order of registration")
 	})
 }
 
