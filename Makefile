@@ -14,9 +14,8 @@ BENCH     ?= .
 BENCHTIME ?= 1s
 TESTFLAGS ?= -race -shuffle=on
 
-# Every module of the repository, except the linters' own.
-MODULES := $(shell find . -name node_modules -prune -o -name go.mod -print | sed 's|/go.mod$$||' | grep -vx ./tools | sort)
-GOFILES  = find . -name node_modules -prune -o -name '*.go' -print0
+EACH := tools/each.sh
+GOFILES = find . -name node_modules -prune -o -name '*.go' -print0
 TEXTFILES = find . \( -name node_modules -o -name .git -o -name testdata \) -prune -o \
 	\( -name '*.md' -o -name '*.mjs' -o -name Makefile -o -name '*.sh' \) -print0
 NODE_STAMP := conformance/node_modules/.package-lock.json
@@ -31,7 +30,7 @@ help: ## Show this list
 
 .PHONY: test
 test: $(NODE_STAMP) ## Run every test of every module, the TypeScript clients included
-	@for m in $(MODULES); do echo "== go test $(TESTFLAGS) ($$m)"; (cd "$$m" && go test $(TESTFLAGS) ./...); done
+	@$(EACH) go test $(TESTFLAGS) ./...
 
 .PHONY: check
 check: check-format check-vet check-staticcheck check-spelling check-architecture ## Run every static check
@@ -43,11 +42,11 @@ check-format: ## List files that gofmt would change
 
 .PHONY: check-vet
 check-vet: ## go vet in every module
-	@for m in $(MODULES); do echo "== go vet ($$m)"; (cd "$$m" && go vet ./...); done
+	@$(EACH) go vet ./...
 
 .PHONY: check-staticcheck
 check-staticcheck: ## staticcheck (settings in staticcheck.conf) in every module
-	@for m in $(MODULES); do echo "== staticcheck ($$m)"; (cd "$$m" && $(CURDIR)/tools/staticcheck.sh); done
+	@$(EACH) $(CURDIR)/tools/staticcheck.sh
 
 # Comments of Go files, whole text of the others. The project's own spelling
 # (cancelled) has exceptions that misspell cannot express, so a test of
@@ -64,7 +63,7 @@ check-architecture: ## Layout, import arrows and the other rules that are tests
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME
-	@FUZZTIME=$(FUZZTIME) tools/fuzz.sh $(MODULES)
+	@FUZZTIME=$(FUZZTIME) $(EACH) $(CURDIR)/tools/fuzz.sh
 
 .PHONY: bench
 bench: ## Run the Go benchmarks that match BENCH for BENCHTIME

@@ -39,9 +39,10 @@ type goFile struct {
 
 // tree is the repository as the rules see it. Written once by loadTree.
 type tree struct {
-	fset  *token.FileSet
-	texts []textFile
-	files []goFile
+	fset    *token.FileSet
+	texts   []textFile
+	files   []goFile
+	modules []string // folders below the root with a go.mod of their own
 }
 
 var loadTree = sync.OnceValues(func() (*tree, error) {
@@ -103,6 +104,9 @@ func (t *tree) add(root, rel string, entry fs.DirEntry) error {
 	}
 	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
 		return nil // a binary: a database or an executable, ignored by git
+	}
+	if path.Base(rel) == "go.mod" && path.Dir(rel) != "." {
+		t.modules = append(t.modules, path.Dir(rel))
 	}
 	file := textFile{path: rel, text: text}
 	t.texts = append(t.texts, file)
@@ -167,6 +171,11 @@ func (t *tree) dirs() []string {
 	}
 	slices.Sort(dirs)
 	return dirs
+}
+
+// inLibrary reports whether a folder belongs to the main module.
+func (t *tree) inLibrary(dir string) bool {
+	return !isIn(dir, t.modules)
 }
 
 // selectors calls visit for each use pkg.Name of an imported package.
