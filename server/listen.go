@@ -58,7 +58,10 @@ func (s *Server) handleListen(ctx context.Context, req *servercontext.Request) (
 	}
 	defer s.removeListener()
 
-	sub := newSubscription(s.honored(c, params.Notifications))
+	filter := s.honored(c, params.Notifications)
+	filter.ResourceSubscriptions = c.grantSubscriptions(ctx, filter.ResourceSubscriptions)
+	defer c.revokeSubscriptions(ctx, filter.ResourceSubscriptions)
+	sub := newSubscription(filter)
 	stop := s.events.subscribe(sub.note)
 	defer stop()
 	if err := sub.acknowledge(c); err != nil {
@@ -160,7 +163,7 @@ func (sub *subscription) note(ev event) {
 		ev.kind == eventPromptsChanged && sub.filter.PromptsListChanged,
 		ev.kind == eventResourcesChanged && sub.filter.ResourcesListChanged:
 		sub.changed[ev.kind] = true
-	case ev.kind == eventResourceUpdated && sub.wants(ev.uri):
+	case ev.kind == eventResourceUpdated && sub.wants(ev):
 		if sub.updated == nil {
 			sub.updated = map[string]struct{}{}
 		}
@@ -174,9 +177,16 @@ func (sub *subscription) note(ev event) {
 	}
 }
 
-func (sub *subscription) wants(uri string) bool {
-	_, ok := sub.uris[uri]
-	return ok
+func (sub *subscription) wants(ev event) bool {
+	if _, ok := sub.uris[ev.uri]; ok {
+		return true
+	}
+	for uri := range sub.uris {
+		if ev.concerns(uri) {
+			return true
+		}
+	}
+	return false
 }
 
 // acknowledge tells the client what was agreed on (L1).

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/heedmcp/heed/cancellation"
@@ -23,8 +24,9 @@ func (s *Server) OnSubscribe(hook SubscriptionHook) {
 }
 
 // OnUnsubscribe has hook called once for every subscription that was granted,
-// when the client ends it or is gone; the request is then nil unless the client asked for it.
-// What it returns goes to the client that asked, but the subscription has ended anyway.
+// when the client ends it or is gone; in the second case the request is not one of the
+// client's. What it returns goes to the client that asked for it, but the
+// subscription has ended anyway.
 func (s *Server) OnUnsubscribe(hook SubscriptionHook) {
 	s.change(func(r *registry) { r.hooks.unsubscribe = hook })
 }
@@ -132,6 +134,35 @@ func (c *Call) grantSubscription(ctx context.Context, uri string) error {
 	return hook(ctx, c.request, uri)
 }
 
+// grantSubscriptions returns those of uris that the request may watch, each once.
+// Every one of them is to be revoked.
+func (c *Call) grantSubscriptions(ctx context.Context, uris []string) (granted []string) {
+	for _, uri := range uris {
+		if slices.Contains(granted, uri) || len(uri) > maxURI || ctx.Err() != nil {
+			continue
+		}
+		if err := c.grantSubscription(ctx, uri); err != nil {
+			c.log().Debug("subscription refused", "uri", bounded(uri), "error", err)
+			continue
+		}
+		granted = append(granted, uri)
+	}
+	return granted
+}
+
+// revokeSubscriptions tells the hook that subscriptions have ended, without waiting for it.
+func (c *Call) revokeSubscriptions(ctx context.Context, uris []string) {
+	if len(uris) == 0 || c.server.registry.Load().hooks.unsubscribe == nil {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	go func() {
+		for _, uri := range uris {
+			c.session.revoke(ctx, c.request, uri)
+		}
+	}()
+}
+
 // revokeSubscription tells the hook that a subscription has ended.
 func (s *Server) revokeSubscription(ctx context.Context, req *servercontext.Request, uri string) error {
 	if hook := s.registry.Load().hooks.unsubscribe; hook != nil {
@@ -143,7 +174,7 @@ func (s *Server) revokeSubscription(ctx context.Context, req *servercontext.Requ
 // handleSubscribe serves resources/subscribe.
 func handleSubscribe(ctx context.Context, req *servercontext.Request) (any, error) {
 	c := callFrom(ctx)
-	uri, err := uriOf(c.params.all)
+	uri, err := uriOf(req.Params())
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +225,7 @@ func (c *Call) subscribe(ctx context.Context, uri string, sub *watching) error {
 // no error.
 func handleUnsubscribe(ctx context.Context, req *servercontext.Request) (any, error) {
 	c := callFrom(ctx)
-	uri, err := uriOf(c.params.all)
+	uri, err := uriOf(req.Params())
 	if err != nil {
 		return nil, err
 	}
@@ -219,24 +250,25 @@ func (ss *Session) endSubscriptions() {
 	if len(granted) == 0 || ss.server.registry.Load().hooks.unsubscribe == nil {
 		return
 	}
+	req := servercontext.New(servercontext.Options{Session: ss.values})
+	ctx := servercontext.NewContext(ss.context, req)
 	go func() { // hooks may block, whoever closes the session must not
 		for _, uri := range granted {
-			ss.revoke(uri)
+			ss.revoke(ctx, req, uri)
 		}
 	}()
 }
 
 // revoke calls the hook for a subscription that nobody asked to end, and
 // contains its panics.
-func (ss *Session) revoke(uri string) {
+func (ss *Session) revoke(ctx context.Context, req *servercontext.Request, uri string) {
 	logger := ss.server.options.Logger
 	defer func() {
 		if p := recover(); p != nil {
 			logger.Error("unsubscribe hook panicked", "panic", p, "session", ss.ID(), "uri", bounded(uri))
 		}
 	}()
-	req := servercontext.New(servercontext.Options{Session: ss.values})
-	if err := ss.server.revokeSubscription(servercontext.NewContext(ss.context, req), req, uri); err != nil {
+	if err := ss.server.revokeSubscription(ctx, req, uri); err != nil {
 		logger.Error("unsubscribe hook failed", "error", err, "session", ss.ID(), "uri", bounded(uri))
 	}
 }
