@@ -1,0 +1,208 @@
+package streamable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/heedmcp/heed/internal/jsonrpc"
+	"github.com/heedmcp/heed/server"
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// post is one POST whose body was read.
+type post struct {
+	w       http.ResponseWriter
+	r       *http.Request
+	body    []byte
+	batch   bool            // the body is an array; msg is empty then
+	msg     jsonrpc.Message // the message scanned
+	fault   *jsonrpc.Error  // what is wrong with it, nil if nothing is
+	accepts accepts
+	version string // what the version header says, "" without one
+	token   *auth.TokenInfo
+}
+
+// servePost serves one message, or a batch, from a client.
+func (h *Handler) servePost(w http.ResponseWriter, r *http.Request) {
+	if h.refusing() {
+		refuseDraining(w)
+		return
+	}
+	if !jsonContent(r.Header) {
+		refuse(w, http.StatusUnsupportedMediaType, "the Content-Type must be application/json in UTF-8")
+		return
+	}
+	p := &post{w: w, r: r, accepts: acceptsOf(r.Header)}
+	if !p.accepts.json && !p.accepts.stream {
+		refuse(w, http.StatusNotAcceptable, "the Accept header must list application/json and text/event-stream")
+		return
+	}
+	if !h.readBody(p) {
+		return
+	}
+	if p.batch = jsonrpc.IsBatch(p.body); !p.batch {
+		p.fault = jsonrpc.Scan(p.body, jsonrpc.Limits{Depth: h.server.MaxDepth()}, &p.msg)
+	}
+	version, ok := single(r.Header[headerVersion])
+	if !ok {
+		p.refuse(http.StatusBadRequest, mcp.CodeHeaderMismatch, "the MCP-Protocol-Version header is given twice")
+		return
+	}
+	p.version = version
+	p.token = auth.TokenInfoFromContext(r.Context())
+	if a := h.options.Auth; a != nil && !a.permits(p) {
+		return
+	}
+	h.dispatch(p)
+}
+
+// dispatch decides which era a message belongs to: the stateless one by its header
+// or its own _meta, else the one of the handshake.
+//
+// Specification: basic/versioning (2026-07-28), dual-era servers.
+func (h *Handler) dispatch(p *post) {
+	meta := metaOf(&p.msg)
+	if h.stateless {
+		if isStateless(p.version) || meta.version != "" {
+			h.serveStateless(p, meta)
+			return
+		}
+		if !h.handshake && p.version == "" {
+			p.refuse(http.StatusBadRequest, mcp.CodeHeaderMismatch, "the MCP-Protocol-Version header is required")
+			return
+		}
+	}
+	initialize := p.msg.Kind == jsonrpc.KindRequest && p.msg.Method == "initialize"
+	if p.version != "" && !initialize && !h.serves(p.version) {
+		h.refuseVersion(p, p.version)
+		return
+	}
+	switch {
+	case h.options.NoSessions:
+		h.serveSingle(p)
+	case len(p.r.Header[headerSession]) > 0:
+		h.serveSession(p)
+	case initialize && p.fault == nil:
+		h.openSession(p)
+	case p.fault != nil:
+		p.refuse(http.StatusBadRequest, p.fault.Code, p.fault.Message)
+	default:
+		p.refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "the Mcp-Session-Id header is required; initialize opens a session")
+	}
+}
+
+// serves tells whether a version may be named by the header of a request.
+func (h *Handler) serves(version string) bool {
+	for _, v := range h.versions {
+		if v == version {
+			return true
+		}
+	}
+	return false
+}
+
+// refuseVersion answers a request of a revision that is not served.
+func (h *Handler) refuseVersion(p *post, asked string) {
+	if !h.stateless {
+		// The error of the stateless era would tell a client that it may try that era.
+		p.refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("unsupported protocol version %q", bounded(asked)))
+		return
+	}
+	refuseID(p.w, http.StatusBadRequest, p.answerable(), mcp.CodeUnsupportedProtocolVersion,
+		"unsupported protocol version", h.supported(asked))
+}
+
+func (h *Handler) supported(asked string) []byte {
+	b := []byte(`{"supported":[`)
+	for i, v := range h.versions {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = jsonrpc.AppendString(b, v)
+	}
+	b = append(b, `],"requested":`...)
+	b = jsonrpc.AppendString(b, bounded(asked))
+	return append(b, '}')
+}
+
+// answerable is the id that an error is for: a request's, or none.
+func (p *post) answerable() jsonrpc.ID {
+	if p.msg.Kind == jsonrpc.KindResponse || p.msg.Kind == jsonrpc.KindErrorResponse {
+		return jsonrpc.ID{} // the id is the server's own
+	}
+	return p.msg.ID
+}
+
+func (p *post) refuse(status int, code int, message string) {
+	refuseID(p.w, status, p.answerable(), code, message, nil)
+}
+
+// extra is what the server is told about the message beyond its bytes.
+func (p *post) extra() server.Extra {
+	return server.Extra{Context: p.r.Context(), TokenInfo: p.token, Header: p.r.Header}
+}
+
+// firstRead is how much of a body is read before more memory is given to it.
+const firstRead = 64 << 10
+
+// readBody reads the whole body into a buffer of its own, which the request
+// keeps. It answers and returns false when there is no whole body to be had.
+func (h *Handler) readBody(p *post) bool {
+	limit := h.options.MaxBody
+	n := p.r.ContentLength
+	if limit > 0 && n > limit {
+		h.tooLarge(p)
+		return false
+	}
+	size := int64(512)
+	if n >= 0 {
+		size = min(n, firstRead) // a length alone must not cost memory
+	}
+	body := make([]byte, 0, size)
+	for {
+		if len(body) == cap(body) {
+			if int64(len(body)) == n {
+				break
+			}
+			grown := int64(2 * cap(body))
+			if n >= 0 {
+				grown = min(grown, n)
+			}
+			body = append(make([]byte, 0, max(grown, 512)), body...)
+		}
+		got, err := p.r.Body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+got]
+		if limit > 0 && int64(len(body)) > limit {
+			h.tooLarge(p)
+			return false
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			h.incomplete(p, err)
+			return false
+		}
+	}
+	p.body = body
+	return true
+}
+
+func (h *Handler) tooLarge(p *post) {
+	p.w.Header().Set("Connection", "close") // rather than reading what is left
+	refuse(p.w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", h.options.MaxBody))
+}
+
+// incomplete deals with a client that went away, or stalled, in the middle of its message.
+func (h *Handler) incomplete(p *post, err error) {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) { // a bound of somebody else's middleware
+		refuse(p.w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
+		return
+	}
+	h.options.Logger.Debug("request body ended early", "error", err)
+	refuse(p.w, http.StatusBadRequest, "the body is incomplete")
+}

@@ -1,0 +1,281 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/server"
+)
+
+// Invariants of this file. Each has a test named after it.
+//
+//	R1  Nothing is written to a response after its ServeHTTP has returned.
+//	R2  A dropped response cancels its request, in whatever form it is answered.
+//	R3  A response becomes an event stream only for a client that accepts one.
+//	R4  A silenced request writes no message after the one that was being written.
+
+// reply is the server.Reply of a request that belongs to no session: all those
+// of the stateless era, and those of the handshake era where there are no
+// sessions. It is answered on the connection that brought it, or not at all.
+//
+// Fields of the first block are set by newReply and never changed.
+type reply struct {
+	handler   *Handler
+	context   context.Context // ends when the client drops the response
+	extra     server.Extra
+	stateless bool // which era's status codes hold
+	json      bool // the answer may be plain JSON
+	stream    bool // the response may become an event stream
+	eager     bool // and does so at once
+
+	calls []*server.Call // accepted; appended by start, before any of them runs
+	apart bool           // they run on goroutines of their own, not on ServeHTTP's; set by newReply and start
+
+	silenced atomic.Bool // set by Silence
+
+	mu      sync.Mutex // guards the fields below; held while the response is written to
+	sink    sink
+	ended   bool          // nothing may be written any more, but by finish
+	over    chan struct{} // closed when ended; nil unless calls run apart
+	unwatch func() bool   // stops the watch for a drop; nil before it began
+	timer   *time.Timer   // calls tick; nil before calls run
+}
+
+// watchAfter is how long a call may take before anybody looks whether its client
+// is still there. Most calls never have to pay for that.
+const watchAfter = 20 * time.Millisecond
+
+func newReply(h *Handler, p *post, stateless bool) *reply {
+	// The answer to a subscription is an event stream by its nature.
+	subscription := stateless && p.msg.Method == "subscriptions/listen"
+	mode := h.options.Response
+	return &reply{
+		handler:   h,
+		context:   p.r.Context(),
+		extra:     p.extra(),
+		stateless: stateless,
+		json:      p.accepts.json,
+		stream:    p.accepts.stream && (mode != JSON || !p.accepts.json || subscription),
+		eager:     p.accepts.stream && (mode == Stream || subscription),
+		// A response over HTTP/2 ends only when ServeHTTP returns, whatever was written.
+		apart: p.r.ProtoMajor != 1,
+		sink:  sink{w: p.w, timeout: h.options.WriteTimeout},
+	}
+}
+
+// start takes a call that the server has accepted. It runs on the goroutine
+// that reads, before any call does.
+func (r *reply) start(c *server.Call) {
+	r.calls = append(r.calls, c)
+	// Where the runtime may have to answer for a handler that does not return, the
+	// response must be able to end before it.
+	r.apart = r.apart || len(r.calls) > 1 || c.Limited()
+}
+
+// serve runs what was accepted and returns when the response is complete, or when
+// nobody waits for it any more.
+func (r *reply) serve() {
+	if len(r.calls) > 0 {
+		r.arm()
+		if r.apart {
+			r.runApart()
+		} else {
+			r.calls[0].Run()
+		}
+	}
+	r.finish()
+}
+
+// arm starts the timer that watches the client, commits the stream and keeps it alive.
+func (r *reply) arm() {
+	r.mu.Lock()
+	defer r.unlock()
+	if r.apart {
+		r.over = make(chan struct{})
+		if r.ended { // cancelled before it was started
+			close(r.over)
+		}
+	}
+	if r.eager {
+		r.commitLocked()
+	}
+	first := watchAfter
+	if after := r.handler.options.StreamAfter; r.stream && after > 0 {
+		first = min(first, after)
+	}
+	r.timer = time.AfterFunc(first, r.tick)
+}
+
+// runApart runs the calls on goroutines of their own and waits for the end of
+// the response, not for theirs.
+func (r *reply) runApart() {
+	for _, c := range r.calls {
+		go c.Run()
+	}
+	select {
+	case <-r.over:
+	case <-r.context.Done():
+		r.dropped()
+	}
+}
+
+// finish sees to it that nobody writes any more (R1).
+func (r *reply) finish() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.endLocked()
+	if r.silenced.Load() && r.context.Err() == nil {
+		r.closeEmptyLocked()
+	}
+	r.sink.close()
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	if r.unwatch != nil {
+		r.unwatch()
+	}
+}
+
+// tick is called by the timer: first to begin watching the client, then to commit
+// a stream for a call that stays silent, then to keep the stream alive.
+func (r *reply) tick() {
+	r.mu.Lock()
+	defer r.unlock()
+	if r.ended {
+		return
+	}
+	o := &r.handler.options
+	switch {
+	case r.unwatch == nil:
+		r.unwatch = context.AfterFunc(r.context, r.dropped)
+		if r.stream && r.sink.phase == sinkFresh && o.StreamAfter > 0 {
+			r.timer.Reset(max(o.StreamAfter-watchAfter, 0))
+			return
+		}
+	case r.sink.phase == sinkFresh:
+		r.commitLocked()
+	case time.Since(r.sink.written) >= o.KeepAlive:
+		r.failed(r.sink.comment())
+	}
+	if r.sink.phase == sinkStreaming && o.KeepAlive > 0 {
+		r.timer.Reset(o.KeepAlive - time.Since(r.sink.written))
+	}
+}
+
+// dropped cancels the calls of a response that the client has closed (R2).
+func (r *reply) dropped() {
+	for _, c := range r.calls {
+		c.Cancel(cancellation.Disconnect, "the client closed the response")
+	}
+}
+
+// failed deals with a client that cannot be written to. The cancel must not come
+// from within a Send.
+func (r *reply) failed(err error) {
+	if err != nil {
+		go r.dropped()
+	}
+}
+
+// commitLocked turns the response into an event stream (R3). What keeps it
+// alive is the timer, which was set for less, or is set when it fires.
+func (r *reply) commitLocked() {
+	if r.stream && r.sink.phase == sinkFresh {
+		r.failed(r.sink.open(nil))
+		if r.timer != nil && r.unwatch != nil && r.handler.options.KeepAlive > 0 {
+			r.timer.Reset(r.handler.options.KeepAlive)
+		}
+	}
+}
+
+// Send implements server.Reply.
+func (r *reply) Send(msg []byte) error {
+	r.mu.Lock()
+	defer r.unlock()
+	switch {
+	case r.ended || r.silenced.Load():
+		return errStreamGone
+	case r.sink.phase == sinkFresh && !r.stream:
+		return errNoStream
+	}
+	r.commitLocked()
+	err := r.sink.event("", msg)
+	r.failed(err)
+	return err
+}
+
+// Answer implements server.Reply.
+func (r *reply) Answer(msg []byte, code int) {
+	r.mu.Lock()
+	defer r.unlock()
+	if r.ended || r.silenced.Load() {
+		return
+	}
+	if r.sink.phase == sinkFresh && (r.json || code != 0) {
+		if len(r.calls) > 0 && !r.apart && !r.calls[0].Returned() {
+			// The handler goes on, and with it this ServeHTTP: until it returns the
+			// connection can serve nothing else.
+			r.sink.w.Header().Set("Connection", "close")
+		}
+		// A client that is gone learns nothing, and has nothing running any more.
+		_ = r.sink.json(statusOf(code, r.stateless, len(r.calls) == 0), msg)
+	} else {
+		r.commitLocked()
+		_ = r.sink.event("", msg)
+	}
+	r.endLocked()
+}
+
+// Silence implements server.Reply. It must not wait for a Send to a client that
+// does not read: whoever holds mu then ends the response when letting go of it.
+func (r *reply) Silence() {
+	r.silenced.Store(true)
+	r.settleSilence()
+}
+
+// unlock gives mu back and does what Silence could not do meanwhile (R4).
+func (r *reply) unlock() {
+	r.mu.Unlock()
+	if r.silenced.Load() {
+		r.settleSilence()
+	}
+}
+
+func (r *reply) settleSilence() {
+	if r.mu.TryLock() {
+		r.endLocked()
+		r.mu.Unlock()
+	}
+}
+
+func (r *reply) endLocked() {
+	if r.ended {
+		return
+	}
+	r.ended = true
+	if r.over != nil {
+		close(r.over)
+	}
+}
+
+// closeEmptyLocked ends the response of a request that gets no answer.
+func (r *reply) closeEmptyLocked() {
+	if r.sink.phase != sinkFresh {
+		return
+	}
+	switch {
+	case len(r.calls) == 0:
+		r.sink.empty(http.StatusAccepted) // a batch without requests
+	case r.stream:
+		r.commitLocked()
+	default:
+		r.sink.empty(http.StatusNoContent)
+	}
+}
+
+func notSupported(err error) bool { return errors.Is(err, http.ErrNotSupported) }

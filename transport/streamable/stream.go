@@ -1,0 +1,355 @@
+package streamable
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/server"
+	"github.com/heedmcp/heed/servercontext"
+)
+
+// Invariants of this file. Each has a test named after it.
+//
+//	H1  A stream ends at once when its request is cancelled, without an answer,
+//	    even while the handler runs on; nothing of it is replayed afterwards.
+//	H2  A dropped connection cancels nothing; what follows is kept for the client
+//	    to resume, if it has an event id to resume from.
+//	H3  At any time at most one connection is written to; a newer one replaces it.
+//	H4  Every event with an id is in the store before it is written.
+//
+// Lock order: stream.mu, then session.mu. Neither is held while the server is called.
+
+// stream is the server.Reply of a POST in a session. It may outlive the
+// connection that the POST came on, and be resumed on others.
+//
+// Fields of the first block are set before any call is accepted, and never
+// changed.
+type stream struct {
+	s      *session
+	number uint64
+	name   string // number as the store knows it
+	json   bool   // the answer may be plain JSON
+	sse    bool   // the response may be an event stream
+	eager  bool   // and is one from the start
+
+	silenced atomic.Bool // set by Silence
+
+	mu     sync.Mutex // guards the fields below; held while a connection is written to
+	calls  []*server.Call
+	conn   *connection // what is written to; nil while the client is away
+	events int         // how many events were given an id
+	broken bool        // the store has failed: no more ids
+	ended  bool        // no more messages
+	grace  *time.Timer // cancels unless the client comes back; nil while it is there
+}
+
+// connection is one HTTP response that a stream is written to. The stream owns
+// its sink until gone is closed, and the goroutine that serves the response from then on.
+type connection struct {
+	sink  sink
+	empty int           // status of a response that is to be ended with nothing in it; 0: none; set before gone is closed
+	gone  chan struct{} // closed when the stream will not write to sink any more
+}
+
+// finish ends the response.
+func (c *connection) finish() {
+	switch {
+	case c.sink.phase != sinkFresh || c.empty == 0:
+	case c.empty == http.StatusOK:
+		_ = c.sink.open(nil) // an event stream without events
+	default:
+		c.sink.empty(c.empty)
+	}
+	c.sink.close()
+}
+
+func newConnection(w http.ResponseWriter, o *Options) *connection {
+	return &connection{sink: sink{w: w, timeout: o.WriteTimeout}, gone: make(chan struct{})}
+}
+
+// serveRequest serves a request, or a batch, until its response is complete or the
+// connection is lost.
+func (s *session) serveRequest(p *post) {
+	o := &s.handler.options
+	st := s.newStream()
+	st.json = p.accepts.json
+	st.sse = p.accepts.stream && (o.Response != JSON || !p.accepts.json)
+	st.eager = p.accepts.stream && o.Response == Stream
+	c := newConnection(p.w, o)
+	st.conn = c
+	x := p.extra()
+	if st.sse && primes(s.version) {
+		x.CloseStream = st.closeForNow
+	}
+	if p.batch {
+		s.inner.Receive(p.body, st, &x, st.start)
+	} else {
+		s.inner.Accept(&p.msg, nil, st, &x, st.start)
+	}
+	first := o.StreamAfter
+	if !st.sse || first <= 0 {
+		first = o.keepAlive()
+	}
+	st.wait(p.r.Context(), c, first)
+}
+
+// start takes a call that the server has accepted, and runs it on a goroutine of
+// its own: its response may end before it does, and it before its response.
+func (st *stream) start(c *server.Call) {
+	st.mu.Lock()
+	st.calls = append(st.calls, c)
+	if st.eager && st.conn != nil && st.conn.sink.phase == sinkFresh {
+		st.commitLocked()
+	}
+	st.unlock()
+	go c.Run()
+}
+
+// wait serves a connection: it returns when nobody will write to it any more.
+func (st *stream) wait(ctx context.Context, c *connection, first time.Duration) {
+	timer := time.NewTimer(first)
+	defer timer.Stop()
+	for {
+		select {
+		case <-c.gone:
+			c.finish()
+			return
+		case <-ctx.Done():
+			st.detach(c)
+			return
+		case <-timer.C:
+			timer.Reset(st.tick(c))
+		}
+	}
+}
+
+// tick commits the stream of a call that stays silent, or keeps it alive, and says
+// when to come again.
+func (st *stream) tick(c *connection) time.Duration {
+	st.mu.Lock()
+	defer st.unlock()
+	o := &st.s.handler.options
+	if st.conn != c {
+		return o.keepAlive() // gone is closed
+	}
+	switch {
+	case c.sink.phase == sinkFresh && st.sse && o.StreamAfter > 0:
+		st.commitLocked()
+	case c.sink.phase == sinkStreaming && o.KeepAlive > 0 && time.Since(c.sink.written) >= o.KeepAlive:
+		st.lostLocked(c.sink.comment())
+	}
+	if c.sink.phase != sinkStreaming {
+		return o.keepAlive()
+	}
+	return max(o.keepAlive()-time.Since(c.sink.written), time.Millisecond)
+}
+
+// commitLocked turns the response into an event stream, whose first event lets
+// the client resume it.
+//
+// Specification: basic/transports (2025-11-25), sending messages to the server.
+func (st *stream) commitLocked() {
+	var first []byte
+	if primes(st.s.version) {
+		if id := st.recordLocked(nil); id != "" {
+			first = appendEvent(nil, id, nil)
+		}
+	}
+	st.lostLocked(st.conn.sink.open(first))
+}
+
+// recordLocked keeps an event for later and returns its id, "" when it could not
+// be kept (H4).
+func (st *stream) recordLocked(msg []byte) string {
+	if st.broken || st.s.ended.Load() {
+		return ""
+	}
+	store, ctx := st.s.handler.options.EventStore, context.Background()
+	var err error
+	if st.events == 0 {
+		if err = store.Open(ctx, st.s.id, st.name); err == nil {
+			st.s.resumable(st)
+		}
+	}
+	if err == nil {
+		err = store.Append(ctx, st.s.id, st.name, append([]byte(nil), msg...))
+	}
+	if err != nil {
+		st.broken = true
+		st.s.handler.options.Logger.Warn("event store failed; the stream cannot be resumed", "session", st.s.id, "error", err)
+		return ""
+	}
+	st.events++
+	return eventID{st.number, st.events - 1}.String()
+}
+
+// Send implements server.Reply.
+func (st *stream) Send(msg []byte) error {
+	st.mu.Lock()
+	defer st.unlock()
+	switch {
+	case st.ended || st.silenced.Load():
+		return errStreamGone
+	case st.conn == nil && st.events == 0:
+		return errStreamGone // the client has no id to come back with
+	case st.conn != nil && st.conn.sink.phase == sinkFresh && !st.sse:
+		return errNoStream
+	}
+	return st.writeLocked(msg)
+}
+
+// writeLocked sends an event, or keeps it for a client that is away.
+func (st *stream) writeLocked(msg []byte) error {
+	if st.conn != nil && st.conn.sink.phase == sinkFresh {
+		st.commitLocked()
+	}
+	id := st.recordLocked(msg)
+	if st.conn != nil {
+		st.lostLocked(st.conn.sink.event(id, msg))
+	}
+	if st.conn == nil && id == "" {
+		return errStreamGone
+	}
+	return nil
+}
+
+// Answer implements server.Reply.
+func (st *stream) Answer(msg []byte, code int) {
+	st.mu.Lock()
+	defer st.unlock()
+	if st.ended || st.silenced.Load() {
+		return
+	}
+	switch c := st.conn; {
+	case c == nil && st.events == 0: // nobody can get it any more
+	case c != nil && c.sink.phase == sinkFresh && (st.json || len(st.calls) == 0):
+		_ = c.sink.json(statusOf(code, false, len(st.calls) == 0), msg) // there is nothing to resume
+	default:
+		_ = st.writeLocked(msg) // and nothing to be done for a client that cannot resume
+	}
+	st.endLocked(true)
+}
+
+// Silence implements server.Reply. It must not wait for a Send to a client that does
+// not read: whoever holds mu then ends the stream when letting go of it.
+func (st *stream) Silence() {
+	st.silenced.Store(true)
+	st.settleSilence()
+}
+
+// unlock gives mu back and does what Silence could not do meanwhile.
+func (st *stream) unlock() {
+	st.mu.Unlock()
+	if st.silenced.Load() {
+		st.settleSilence()
+	}
+}
+
+// settleSilence ends the stream of a cancelled request (H1).
+func (st *stream) settleSilence() {
+	if !st.mu.TryLock() {
+		return
+	}
+	defer st.mu.Unlock()
+	if st.ended {
+		return
+	}
+	if c := st.conn; c != nil {
+		switch {
+		case len(st.calls) == 0:
+			c.empty = http.StatusAccepted // a batch without requests
+		case st.sse:
+			c.empty = http.StatusOK
+		default:
+			c.empty = http.StatusNoContent
+		}
+	}
+	st.endLocked(false)
+}
+
+// endLocked ends the stream.
+func (st *stream) endLocked(answered bool) {
+	st.ended = true
+	st.disconnectLocked()
+	if st.grace != nil {
+		st.grace.Stop()
+	}
+	if forget := st.s.over(st, answered); forget != "" {
+		// A store elsewhere may take its time, which Silence has not.
+		go st.s.forget(forget)
+	}
+}
+
+// disconnectLocked lets go of the connection: its ServeHTTP may return.
+func (st *stream) disconnectLocked() {
+	if st.conn != nil {
+		close(st.conn.gone)
+		st.conn = nil
+	}
+}
+
+// lostLocked lets go of a connection that cannot be written to.
+func (st *stream) lostLocked(err error) {
+	if err != nil {
+		st.disconnectLocked()
+		st.awayLocked(0)
+	}
+}
+
+// detach notes that a connection was dropped by the client (H2).
+func (st *stream) detach(c *connection) {
+	st.mu.Lock()
+	defer st.unlock()
+	if st.conn == c {
+		st.disconnectLocked()
+		st.awayLocked(0)
+	}
+}
+
+// awayLocked gives a client that is away its time to come back, if there is a limit.
+func (st *stream) awayLocked(retry time.Duration) {
+	if grace := st.s.handler.options.DisconnectGrace; grace > 0 && !st.ended {
+		st.grace = time.AfterFunc(grace+retry, st.abandoned)
+	}
+}
+
+// abandoned cancels the requests of a client that did not come back in time.
+func (st *stream) abandoned() {
+	st.mu.Lock()
+	calls := st.calls
+	away := st.conn == nil
+	st.unlock()
+	if !away {
+		return
+	}
+	for _, c := range calls {
+		c.Cancel(cancellation.Disconnect, "the client did not come back for the response")
+	}
+}
+
+// closeForNow closes the connection so that the client comes back for the rest.
+//
+// Specification: basic/transports (2025-11-25), sending messages to the server.
+func (st *stream) closeForNow(retry time.Duration) error {
+	st.mu.Lock()
+	defer st.unlock()
+	if st.ended || st.conn == nil {
+		return errStreamGone
+	}
+	if st.conn.sink.phase == sinkFresh {
+		st.commitLocked()
+	}
+	if st.broken || st.events == 0 {
+		return servercontext.ErrNotSupported
+	}
+	if st.conn != nil {
+		_ = st.conn.sink.retry(retry) // a client that is gone comes back or not
+		st.disconnectLocked()
+		st.awayLocked(retry)
+	}
+	return nil
+}
