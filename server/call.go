@@ -70,11 +70,6 @@ const (
 	handlerReturned
 )
 
-// callParams are the members of params that the server itself looks at, raw.
-type callParams struct {
-	all, meta, name, arguments []byte
-}
-
 func newCall(ss *Session, m *jsonrpc.Message, md *method, rev *revision, reg *registry, reply Reply, x *Extra) *Call {
 	c := &Call{
 		server:      ss.server,

@@ -127,7 +127,7 @@ func CompleteFrom(values ...string) CompletionHandler {
 // Specification: server/utilities/completion.
 func handleComplete(ctx context.Context, req *servercontext.Request) (any, error) {
 	c := callFrom(ctx)
-	in, err := c.completeIn()
+	in, err := c.completeIn(req.Params())
 	if err != nil {
 		return nil, err
 	}
@@ -150,9 +150,9 @@ func handleComplete(ctx context.Context, req *servercontext.Request) (any, error
 }
 
 // completeIn reads the params of completion/complete.
-func (c *Call) completeIn() (*CompleteIn, error) {
-	ref, _ := jsonrpc.Get(c.params.all, "ref")
-	argument, _ := jsonrpc.Get(c.params.all, "argument")
+func (c *Call) completeIn(params []byte) (*CompleteIn, error) {
+	ref, _ := jsonrpc.Get(params, "ref")
+	argument, _ := jsonrpc.Get(params, "argument")
 	in := &CompleteIn{}
 	var ok bool
 	if in.Argument, ok = member(argument, "name"); !ok {
@@ -174,7 +174,7 @@ func (c *Call) completeIn() (*CompleteIn, error) {
 		return nil, invalidParams("params.ref.type must be ref/prompt or ref/resource")
 	}
 	if c.rev.completionContext {
-		settled, _ := jsonrpc.Get(c.params.all, "context")
+		settled, _ := jsonrpc.Get(params, "context")
 		if raw, ok := jsonrpc.Get(settled, "arguments"); ok {
 			arguments, err := textArguments("params.context.arguments", raw)
 			if err != nil {

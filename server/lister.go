@@ -65,8 +65,8 @@ const cursorLister = "l"
 
 // listAllResources answers resources/list where there are listers: one page, which
 // may begin with registered resources and go on with those of several listers.
-func (c *Call) listAllResources(ctx context.Context) (any, error) {
-	kind, name, err := cursorOf(c.params.all)
+func (c *Call) listAllResources(ctx context.Context, req *servercontext.Request) (any, error) {
+	kind, name, err := cursorOf(req.Params())
 	if err != nil {
 		return nil, err
 	}

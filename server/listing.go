@@ -14,8 +14,8 @@ import (
 
 // listPage answers a request for one page of l: from the cache if no filter (keep)
 // says otherwise.
-func listPage[T any](c *Call, l *list[T], keep func(T) bool, make func(items []T, next string, cache mcp.Cacheable) any) (any, error) {
-	after, err := itemCursor(c.params.all)
+func listPage[T any](c *Call, req *servercontext.Request, l *list[T], keep func(T) bool, make func(items []T, next string, cache mcp.Cacheable) any) (any, error) {
+	after, err := itemCursor(req.Params())
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func handleListTools(ctx context.Context, req *servercontext.Request) (any, erro
 	if f := c.reg.filters.tool; f != nil {
 		keep = func(t *mcp.Tool) bool { return f(ctx, req, t) }
 	}
-	return listPage(c, &c.reg.toolList, keep, func(items []*mcp.Tool, next string, cache mcp.Cacheable) any {
+	return listPage(c, req, &c.reg.toolList, keep, func(items []*mcp.Tool, next string, cache mcp.Cacheable) any {
 		return &mcp.ListToolsResult{Tools: items, NextCursor: next, Cacheable: cache}
 	})
 }
@@ -49,7 +49,7 @@ func handleListPrompts(ctx context.Context, req *servercontext.Request) (any, er
 	if f := c.reg.filters.prompt; f != nil {
 		keep = func(p *mcp.Prompt) bool { return f(ctx, req, p) }
 	}
-	return listPage(c, &c.reg.promptList, keep, func(items []*mcp.Prompt, next string, cache mcp.Cacheable) any {
+	return listPage(c, req, &c.reg.promptList, keep, func(items []*mcp.Prompt, next string, cache mcp.Cacheable) any {
 		return &mcp.ListPromptsResult{Prompts: items, NextCursor: next, Cacheable: cache}
 	})
 }
@@ -60,7 +60,7 @@ func handleListTemplates(ctx context.Context, req *servercontext.Request) (any, 
 	if f := c.reg.filters.template; f != nil {
 		keep = func(t *mcp.ResourceTemplate) bool { return f(ctx, req, t) }
 	}
-	return listPage(c, &c.reg.templateList, keep, func(items []*mcp.ResourceTemplate, next string, cache mcp.Cacheable) any {
+	return listPage(c, req, &c.reg.templateList, keep, func(items []*mcp.ResourceTemplate, next string, cache mcp.Cacheable) any {
 		return &mcp.ListResourceTemplatesResult{ResourceTemplates: items, NextCursor: next, Cacheable: cache}
 	})
 }
@@ -68,13 +68,13 @@ func handleListTemplates(ctx context.Context, req *servercontext.Request) (any, 
 func handleListResources(ctx context.Context, req *servercontext.Request) (any, error) {
 	c := callFrom(ctx)
 	if len(c.reg.listers) > 0 {
-		return c.listAllResources(ctx)
+		return c.listAllResources(ctx, req)
 	}
 	var keep func(*mcp.Resource) bool
 	if c.reg.filters.resource != nil {
 		keep = func(r *mcp.Resource) bool { return c.seesResource(ctx, r.URI, r) }
 	}
-	return listPage(c, &c.reg.resourceList, keep, func(items []*mcp.Resource, next string, cache mcp.Cacheable) any {
+	return listPage(c, req, &c.reg.resourceList, keep, func(items []*mcp.Resource, next string, cache mcp.Cacheable) any {
 		return &mcp.ListResourcesResult{Resources: items, NextCursor: next, Cacheable: cache}
 	})
 }

@@ -171,7 +171,8 @@ func promptResult[Out PromptOut](out Out) *mcp.GetPromptResult {
 // Specification: server/prompts, getting a prompt.
 func handleGetPrompt(ctx context.Context, req *servercontext.Request) (any, error) {
 	c := callFrom(ctx)
-	name, ok := jsonrpc.Unquote(c.params.name)
+	params := c.paramsOf(req)
+	name, ok := jsonrpc.Unquote(params.name)
 	if !ok {
 		return nil, invalidParams("params.name is required and must be a string")
 	}
@@ -179,7 +180,7 @@ func handleGetPrompt(ctx context.Context, req *servercontext.Request) (any, erro
 	if p == nil {
 		return nil, invalidParams("unknown prompt %q", bounded(name))
 	}
-	arguments, err := textArguments("params.arguments", c.params.arguments)
+	arguments, err := textArguments("params.arguments", params.arguments)
 	if err != nil {
 		return nil, err
 	}

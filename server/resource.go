@@ -230,7 +230,7 @@ func (c *Call) findResource(ctx context.Context, uri string) *found {
 // Specification: server/resources, reading resources.
 func handleReadResource(ctx context.Context, req *servercontext.Request) (any, error) {
 	c := callFrom(ctx)
-	uri, err := uriOf(c.params.all)
+	uri, err := uriOf(req.Params())
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,8 @@ func calledTool(c *Call) *tool {
 // Specification: server/tools, calling tools.
 func handleCallTool(ctx context.Context, req *servercontext.Request) (any, error) {
 	c := callFrom(ctx)
-	name, ok := jsonrpc.Unquote(c.params.name)
+	params := c.paramsOf(req)
+	name, ok := jsonrpc.Unquote(params.name)
 	if !ok {
 		return nil, invalidParams("params.name is required and must be a string")
 	}
@@ -32,7 +33,7 @@ func handleCallTool(ctx context.Context, req *servercontext.Request) (any, error
 	if t == nil {
 		return nil, invalidParams("unknown tool %q", bounded(name))
 	}
-	arguments := json.RawMessage(c.params.arguments)
+	arguments := json.RawMessage(params.arguments)
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	} else if arguments[0] != '{' {
