@@ -1,0 +1,130 @@
+package stdio
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/heedmcp/heed/internal/jsonrpc"
+	"github.com/heedmcp/heed/server"
+)
+
+// maxBlocked is how many answers may wait for a peer that does not read; requests
+// beyond are refused until it does.
+const maxBlocked = 4096
+
+// stream reads messages and gives them to the session. Its fields are used by the
+// reading goroutine alone, except where they say otherwise.
+type stream struct {
+	session *server.Session
+	in      *lines
+	out     *outbox // safe for concurrent use
+
+	start   func(*server.Call) // starts a call; made once
+	current *reply             // of the message that is being received
+	replies []reply            // not used yet
+}
+
+func newStream(session *server.Session, in *lines, out *outbox) *stream {
+	st := &stream{session: session, in: in, out: out}
+	st.start = func(c *server.Call) {
+		if st.current != nil {
+			st.current.mayWait.Store(true)
+		}
+		go c.Run()
+	}
+	return st
+}
+
+// read takes in messages until the input ends, and returns why it did. It waits
+// for nothing but input.
+func (st *stream) read() error {
+	for {
+		line, err := st.in.next()
+		if errors.Is(err, errTooLong) {
+			st.refuse(jsonrpc.ID{}, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the line is longer than %d bytes", st.in.max))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if st.out.blocked.Load() >= maxBlocked && st.refused(line) {
+			continue
+		}
+		st.receive(line)
+	}
+}
+
+func (st *stream) receive(line []byte) {
+	r := st.reply()
+	if jsonrpc.IsBatch(line) {
+		// One request of the batch may be answered while another is refused, so the
+		// reply is this goroutine's until the whole batch was taken in.
+		st.current = nil
+		st.session.Receive(line, r, nil, st.start)
+		r.mayWait.Store(true)
+		return
+	}
+	st.current = r
+	st.session.Receive(line, r, nil, st.start)
+}
+
+// refused refuses what would be answered; the rest, such as cancels, must get
+// through.
+func (st *stream) refused(line []byte) bool {
+	const why = "too many answers are waiting to be read"
+	if jsonrpc.IsBatch(line) {
+		st.refuse(jsonrpc.ID{}, jsonrpc.CodeInternalError, why)
+		return true
+	}
+	var m jsonrpc.Message
+	if jsonrpc.Scan(line, jsonrpc.Limits{}, &m) != nil || m.Kind != jsonrpc.KindRequest {
+		return false
+	}
+	st.refuse(m.ID, jsonrpc.CodeInternalError, why)
+	return true
+}
+
+func (st *stream) refuse(id jsonrpc.ID, code int, why string) {
+	st.out.put(jsonrpc.AppendError(nil, id, code, why, nil), false, nil) // an error ends the service anyway
+}
+
+// send writes a message that belongs to no request.
+func (st *stream) send(msg []byte) error { return st.out.put(msg, false, nil) }
+
+// reply returns a new reply. They are made many at a time.
+func (st *stream) reply() *reply {
+	if len(st.replies) == 0 {
+		st.replies = make([]reply, 32)
+	}
+	r := &st.replies[0]
+	st.replies = st.replies[1:]
+	r.out = st.out
+	return r
+}
+
+// reply is where the messages of one request go: to the stream's output.
+type reply struct {
+	out *outbox // set once
+
+	// mayWait is false while the reading goroutine may be the one that answers: it
+	// refuses requests and answers initialize. Set once, when a handler takes over.
+	mayWait atomic.Bool
+	silent  atomic.Bool // set once, by Silence
+}
+
+func (r *reply) Send(msg []byte) error {
+	return r.out.put(msg, r.mayWait.Load(), r.silent.Load)
+}
+
+func (r *reply) Answer(msg []byte, _ int) {
+	r.out.put(msg, r.mayWait.Load(), nil) // an error ends the service anyway
+}
+
+// Silence frees a Send that waits for room.
+func (r *reply) Silence() {
+	r.silent.Store(true)
+	if r.out.blocked.Load() > 0 {
+		r.out.wake()
+	}
+}
