@@ -59,43 +59,43 @@ func observedThen() func(cancellation.Origin) []event {
 // others, and the wire is silent exactly where no answer is owed.
 func TestFixturesStop(t *testing.T) {
 	for _, fixture := range waiting {
-		for _, origin := range []cancellation.Origin{
-			cancellation.Peer, cancellation.Disconnect, cancellation.SessionEnd,
-			cancellation.Timeout, cancellation.Shutdown, cancellation.Parent,
-		} {
-			t.Run(fixture.tool+"/"+origin.String(), func(t *testing.T) {
-				inEachEra(t, func(t *testing.T, c *client) {
-					tag := fixture.tool
+		t.Run(fixture.tool, func(t *testing.T) {
+			inEachEra(t, func(t *testing.T, c *client) {
+				for _, origin := range []cancellation.Origin{
+					cancellation.Peer, cancellation.Disconnect, cancellation.SessionEnd,
+					cancellation.Timeout, cancellation.Shutdown, cancellation.Parent,
+				} {
+					tag := origin.String()
 					arguments := map[string]any{"tag": tag}
 					maps.Copy(arguments, fixture.arguments)
 					e := c.call(fixture.tool, arguments)
 					time.Sleep(100 * time.Millisecond)
 					before := c.events(tag)
-					require.Equal(t, started, before[0])
-					require.False(t, e.answered())
+					require.Equal(t, started, before[0], tag)
+					require.False(t, e.answered(), tag)
 
 					if origin == cancellation.Peer {
 						c.cancel(e, reason)
 					} else {
-						require.True(t, c.session.Cancel(idText(e), origin, reason))
+						require.True(t, c.session.Cancel(idText(e), origin, reason), tag)
 					}
 					sent := len(e.messages(t, "notifications/progress"))
 					time.Sleep(time.Second)
 
 					want := slices.Concat(before, fixture.then(origin))
-					assert.Equal(t, want, c.events(tag))
-					assert.Len(t, e.messages(t, "notifications/progress"), sent, "progress after the cancel")
+					assert.Equal(t, want, c.events(tag), tag)
+					assert.Len(t, e.messages(t, "notifications/progress"), sent, "progress after the cancel by %s", tag)
 					switch {
 					case !origin.AnswerOwed():
 						e.silent(t)
 					case fixture.owed != "":
-						assert.Equal(t, fixture.owed, e.text(t))
+						assert.Equal(t, fixture.owed, e.text(t), tag)
 					default:
-						assert.Contains(t, e.failure(t), origin.String())
+						assert.Contains(t, e.failure(t), tag)
 					}
-				})
+				}
 			})
-		}
+		})
 	}
 }
 

@@ -4,6 +4,9 @@
 // watched from outside.
 //
 //	go run ./examples/everything stdio
+//	go run ./examples/everything http -addr 127.0.0.1:8080
+//
+// Over HTTP the path is /mcp. Both serve every protocol revision.
 //
 // What the cancellation fixtures do they also write down: cancel_events lists the
 // events by tag (event.go), cancel_stats counts what is left running (stats.go).
@@ -39,7 +42,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, err, exitUsage)
 	}
-	if err := serve(ctx, o); err != nil {
+	if err := serve(ctx, o, stderr); err != nil {
 		return fail(stderr, err, exitBroken)
 	}
 	return exitOK
