@@ -133,24 +133,31 @@ func (r *revision) appendHead(b []byte, c *Call, resultType string, meta mcp.Met
 	if _, own := meta[mcp.MetaKeyServerInfo]; own {
 		info = nil
 	}
-	if len(meta) == 0 && info == nil {
-		return o
-	}
-	o.key("_meta")
-	if info == nil {
-		o.b, _ = appendJSON(o.b, meta)
-		return o
-	}
-	o.b = append(o.b, `{"`+mcp.MetaKeyServerInfo+`":`...)
-	o.b = append(o.b, info...)
+	var own []byte
 	if len(meta) > 0 {
-		if raw, err := appendJSON(nil, meta); err == nil {
-			o.b = append(o.b, ',')
-			o.b = append(o.b, raw[1:]...)
-			return o
+		var err error
+		if own, err = appendJSON(nil, meta); err != nil {
+			// The result itself is good, and what it tells of has been done.
+			c.log().Error("_meta of a result cannot be encoded and is left out", "error", err)
+			own = nil
 		}
 	}
-	o.b = append(o.b, '}')
+	switch {
+	case info == nil && own == nil:
+	case info == nil:
+		o.key("_meta")
+		o.b = append(o.b, own...)
+	default:
+		o.key("_meta")
+		o.b = append(o.b, `{"`+mcp.MetaKeyServerInfo+`":`...)
+		o.b = append(o.b, info...)
+		if own != nil {
+			o.b = append(o.b, ',')
+			o.b = append(o.b, own[1:]...)
+		} else {
+			o.b = append(o.b, '}')
+		}
+	}
 	return o
 }
 
