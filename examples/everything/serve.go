@@ -59,6 +59,7 @@ func serveHTTP(ctx context.Context, f *fixture, addr string, stderr io.Writer) e
 	case err := <-failed:
 		return errors.Join(err, handler.Close())
 	case <-ctx.Done():
+		stop() // a second signal ends the program at once
 	}
 	deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWithin)
 	defer cancel()
