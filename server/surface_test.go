@@ -122,3 +122,5 @@ func readText(text string) func(context.Context, *servercontext.Request, server.
 func promptText(text string) func(context.Context, *servercontext.Request, map[string]string) (string, error) {
 	return func(context.Context, *servercontext.Request, map[string]string) (string, error) { return text, nil }
 }
+
+func noTool(context.Context, *servercontext.Request, struct{}) (string, error) { return "", nil }
