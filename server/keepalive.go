@@ -90,7 +90,7 @@ func (ss *Session) nextPing() (id jsonrpc.ID, missed int, ok bool) {
 	}
 	ss.nextID++
 	id = jsonrpc.NumberID(ss.nextID)
-	ss.pending[id] = &question{id: id, method: methodPing, answer: k.answer}
+	put(&ss.pending, id, &question{id: id, method: methodPing, answer: k.answer})
 	k.asked = append(k.asked, id)
 	return id, 0, true
 }

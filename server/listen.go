@@ -110,7 +110,7 @@ func (c *Call) endListen() (any, error) {
 	if !cancelled.Origin.AnswerOwed() {
 		return nil, cancelled
 	}
-	if c.session.calls != nil {
+	if !c.session.scope {
 		// Other requests share this stream, so its end is no news to the client.
 		c.announceEnd(cancelled.Reason)
 	}

@@ -37,7 +37,7 @@ func (s *Server) parkedOperation(id string) *operation {
 func (ss *Session) began(op *operation) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	ss.operations[op] = struct{}{}
+	put(&ss.operations, op, struct{}{})
 }
 
 // ended notes that its handler has returned.
@@ -51,12 +51,12 @@ func (ss *Session) ended(op *operation) {
 // parkedFor notes the id that op was parked for, so that a cancel of it ends op.
 // Scopes without ids keep none.
 func (ss *Session) parkedFor(id jsonrpc.ID, op *operation) {
-	if ss.calls == nil {
+	if ss.scope {
 		return
 	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	ss.parked[id.Clone()] = op
+	put(&ss.parked, id.Clone(), op)
 }
 
 func (ss *Session) unparked(op *operation) {

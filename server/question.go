@@ -90,7 +90,7 @@ func (c *Call) open(q *question) error {
 	if closed == nil {
 		ss.nextID++
 		q.id = jsonrpc.NumberID(ss.nextID)
-		ss.pending[q.id] = q
+		put(&ss.pending, q.id, q)
 	}
 	ss.mu.Unlock()
 

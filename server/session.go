@@ -44,17 +44,18 @@ type Session struct {
 	context context.Context        // values for handlers; never ends
 	values  *servercontext.Session // nil for the stateless scope
 	o       SessionOptions         // never changed
+	scope   bool                   // the stateless scope, whose requests have no ids in common; never changed
 
-	mu         sync.Mutex
+	mu         sync.Mutex                // guards the fields below; maps are made when they are first needed
 	phase      phase                     // moves forward only, by initialize and notifications/initialized
 	rev        *revision                 // set once, by initialize
 	client     *servercontext.Client     // set once, by initialize
 	level      int                       // severity asked for by logging/setLevel; 0: none yet
-	calls      map[jsonrpc.ID]*Call      // accepted and not cancelled; nil in the stateless scope
+	calls      map[jsonrpc.ID]*Call      // accepted and not cancelled; empty in the stateless scope
 	running    map[*Call]struct{}        // accepted and not returned, lingering ones included
 	early      earlyCancels              // cancels that overtook their request; used if o.Unordered
 	operations map[*operation]struct{}   // handlers that may be parked and have not returned
-	parked     map[jsonrpc.ID]*operation // parked operations by the id they were parked for; nil in the stateless scope
+	parked     map[jsonrpc.ID]*operation // parked operations by the id they were parked for; empty in the stateless scope
 	pending    map[jsonrpc.ID]*question  // requests to the client that wait for its answer
 	nextID     int64                     // id of the last request to the client
 	closed     *cancellation.Error       // why, once the session has ended
@@ -98,16 +99,11 @@ type SessionOptions struct {
 // the server is draining, Open returns a session that refuses all requests.
 func (s *Server) Open(ctx context.Context, o SessionOptions) *Session {
 	ss := &Session{
-		server:     s,
-		context:    context.WithoutCancel(ctx),
-		values:     servercontext.NewSession(o.ID),
-		o:          o,
-		calls:      map[jsonrpc.ID]*Call{},
-		running:    map[*Call]struct{}{},
-		operations: map[*operation]struct{}{},
-		parked:     map[jsonrpc.ID]*operation{},
-		pending:    map[jsonrpc.ID]*question{},
-		done:       make(chan struct{}),
+		server:  s,
+		context: context.WithoutCancel(ctx),
+		values:  servercontext.NewSession(o.ID),
+		o:       o,
+		done:    make(chan struct{}),
 	}
 	if rev := find(s.revisions, o.Version); rev != nil && !rev.stateless {
 		ss.rev, ss.phase = rev, phaseReady
@@ -122,7 +118,7 @@ func (s *Server) Open(ctx context.Context, o SessionOptions) *Session {
 // openStateless makes the scope of stateless-era requests over HTTP. They have
 // no ids that another request could name, so it keeps none.
 func (s *Server) openStateless() *Session {
-	ss := &Session{server: s, context: context.Background(), running: map[*Call]struct{}{}, operations: map[*operation]struct{}{}}
+	ss := &Session{server: s, context: context.Background(), scope: true}
 	s.sessions[ss] = struct{}{}
 	return ss
 }
@@ -212,7 +208,7 @@ func (ss *Session) Close(origin cancellation.Origin, reason string) {
 	}
 	ss.closed = &cancellation.Error{Origin: origin, Reason: reason}
 	pending := ss.pending
-	ss.pending = map[jsonrpc.ID]*question{}
+	ss.pending = nil
 	ss.mu.Unlock()
 
 	ss.CancelAll(origin, reason)
@@ -275,16 +271,16 @@ func (ss *Session) admit(c *Call) (a admission, overtaken *earlyCancel) {
 		return refusedClosed, nil
 	case ss.draining:
 		return refusedDraining, nil
-	case ss.calls != nil && ss.calls[c.id] != nil:
+	case ss.calls[c.id] != nil:
 		return refusedDuplicate, nil
-	case ss.calls != nil && ss.server.options.MaxInFlight > 0 && len(ss.calls) >= ss.server.options.MaxInFlight:
+	case !ss.scope && ss.server.options.MaxInFlight > 0 && len(ss.calls) >= ss.server.options.MaxInFlight:
 		return refusedFull, nil
 	}
-	if ss.calls != nil {
-		ss.calls[c.id] = c
+	if !ss.scope {
+		put(&ss.calls, c.id, c)
 		delete(ss.parked, c.id) // the id is taken anew: a cancel now means this request
 	}
-	ss.running[c] = struct{}{}
+	put(&ss.running, c, struct{}{})
 	if !c.method.endless {
 		ss.server.counters.inFlight.Add(1)
 	}
@@ -299,7 +295,7 @@ func (ss *Session) admit(c *Call) (a admission, overtaken *earlyCancel) {
 func (ss *Session) forget(c *Call) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if ss.calls != nil && ss.calls[c.id] == c {
+	if ss.calls[c.id] == c {
 		delete(ss.calls, c.id)
 		if ss.o.Unordered {
 			ss.early.finished(c.id)
@@ -336,4 +332,13 @@ func (ss *Session) setLevel(level mcp.LoggingLevel) {
 	ss.mu.Lock()
 	ss.level = servercontext.Severity(level)
 	ss.mu.Unlock()
+}
+
+// put adds to a map that may not have been made yet: most sessions are idle, and
+// an idle one should cost next to nothing.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
 }
