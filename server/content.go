@@ -55,7 +55,11 @@ func (r *revision) appendContent(b []byte, content mcp.Content) ([]byte, error) 
 			return appendJSON(b, &p)
 		}
 	}
-	return appendJSON(b, content)
+	out, err := appendJSON(b, content)
+	if err == nil && string(out[len(b):]) == "null" {
+		return b, fmt.Errorf("a content block is a nil %T", content)
+	}
+	return out, err
 }
 
 func (r *revision) appendAudio(b []byte, c *mcp.AudioContent) ([]byte, error) {

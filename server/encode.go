@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/heedmcp/heed/internal/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,7 +21,17 @@ const (
 
 // encodeAnswer appends the response to buf and returns its error code, 0 for a
 // result.
+//
+// Encoding runs code of handlers, and may meet pointers that are nil: a panic in
+// there ends the request, not the process.
 func (c *Call) encodeAnswer(buf *[]byte, result any, err error) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.log().Error("result cannot be encoded", "panic", p, "stack", string(debug.Stack()))
+			*buf = jsonrpc.AppendError((*buf)[:0], c.id, int(errInternal.Code), errInternal.Message, nil)
+			code = int(errInternal.Code)
+		}
+	}()
 	if err != nil && c.method.name == methodCallTool {
 		if r := c.toolError(err); r != nil {
 			result, err = r, nil

@@ -79,6 +79,9 @@ func (c *Call) errorText(err error) (text string) {
 func (r *revision) projectError(e *sdkrpc.Error) *sdkrpc.Error {
 	code := e.Code
 	switch code {
+	case 0:
+		// Not a code: JSON-RPC has it for nothing, transports take it for success.
+		code = sdkrpc.CodeInternalError
 	case mcp.CodeHeaderMismatch, mcp.CodeMissingRequiredClientCapabilities, mcp.CodeUnsupportedProtocolVersion:
 		if !r.stateless {
 			code = sdkrpc.CodeInvalidRequest

@@ -51,7 +51,7 @@ func handleCallTool(ctx context.Context, req *servercontext.Request) (any, error
 	if result == nil {
 		result = &mcp.CallToolResult{}
 	}
-	if err := t.checkOutput(result); err != nil {
+	if result, err = t.checkOutput(result); err != nil {
 		c.log().Error("tool result does not fit its output schema", "error", err)
 		return nil, fmt.Errorf("the tool's result does not fit its output schema: %w", err)
 	}
@@ -59,23 +59,26 @@ func handleCallTool(ctx context.Context, req *servercontext.Request) (any, error
 }
 
 // checkOutput validates structured content. A result that reports an error
-// needs none.
-func (t *tool) checkOutput(r *mcp.CallToolResult) error {
+// needs none. It returns the result with its structured content encoded: in a
+// copy, since handlers may give the same one to several requests.
+func (t *tool) checkOutput(r *mcp.CallToolResult) (*mcp.CallToolResult, error) {
 	if t.output == nil || r.IsError || len(r.InputRequests) > 0 || r.RequestState != "" {
-		return nil
+		return r, nil
 	}
 	if r.StructuredContent == nil {
-		return fmt.Errorf("structured content is missing")
+		return nil, fmt.Errorf("structured content is missing")
 	}
 	raw, ok := r.StructuredContent.(json.RawMessage)
 	if !ok {
 		var err error
 		if raw, err = appendJSON(nil, r.StructuredContent); err != nil {
-			return err
+			return nil, err
 		}
-		r.StructuredContent = raw
+		encoded := *r
+		encoded.StructuredContent = raw
+		r = &encoded
 	}
-	return t.output.Validate(raw)
+	return r, t.output.Validate(raw)
 }
 
 // projectTool leaves out of a tool what the revision does not have.

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 
 	"github.com/heedmcp/heed/internal/jsonrpc"
@@ -105,6 +106,8 @@ func (r *revision) appendStructured(o *object, v any) (err error) {
 		if raw, err = appendJSON(nil, v); err != nil {
 			return err
 		}
+	} else if fault := jsonrpc.Valid(raw, jsonrpc.Limits{Depth: math.MaxInt}); len(raw) > 0 && fault != nil {
+		return fmt.Errorf("structured content: %w", fault)
 	}
 	if len(raw) == 0 || string(raw) == "null" && !r.anySchemaRoot {
 		return nil
