@@ -86,7 +86,7 @@ func (ss *Session) acceptRequest(m *jsonrpc.Message, reply Reply, x *Extra, star
 		refuse(reply, m.ID, jsonrpc.CodeInvalidRequest, "a request with this id is in flight", nil)
 		return
 	case refusedClosed:
-		refuse(reply, m.ID, jsonrpc.CodeInvalidRequest, "the session has ended", nil)
+		refuseError(reply, m.ID, errSessionEnded)
 		return
 	case refusedDraining:
 		refuseError(reply, m.ID, errDraining)

@@ -27,8 +27,8 @@ func (ss *Session) receiveBatch(msg []byte, reply Reply, x *Extra, start func(*C
 	for element := range elements {
 		var m jsonrpc.Message
 		fault := jsonrpc.Scan(element, ss.server.limits, &m)
-		if fault == nil && m.Kind != jsonrpc.KindRequest {
-			ss.Accept(&m, nil, discard{}, x, start)
+		if m.Kind != jsonrpc.KindRequest && m.Kind != jsonrpc.KindInvalid {
+			ss.Accept(&m, fault, discard{}, x, start) // it has no answer, not even when it is malformed
 			continue
 		}
 		if m.Method == methodInitialize && fault == nil {

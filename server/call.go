@@ -119,7 +119,13 @@ func newCall(ss *Session, m *jsonrpc.Message, md *method, rev *revision, reg *re
 // stream may end earlier runs it on a goroutine of its own.
 func (c *Call) Run() {
 	var result any
-	var err error
+	err := errEnded
+	defer func() { // also when the handler ends its goroutine
+		if p := recover(); p != nil {
+			result, err = nil, &panicError{value: p, stack: debug.Stack()}
+		}
+		c.finish(result, err)
+	}()
 	if c.acquireSlots() {
 		c.startLimit()
 		c.started = time.Now()
@@ -128,8 +134,10 @@ func (c *Call) Run() {
 	} else {
 		err = c.source.Requested()
 	}
-	c.finish(result, err)
 }
+
+// errEnded is what a handler that called runtime.Goexit has returned.
+var errEnded error = &panicError{value: "the handler has ended its goroutine"}
 
 // Cancel cancels the request, as a transport does whose stream was closed.
 // It reports whether this was the cancel that decided the request, and never blocks.
@@ -356,10 +364,20 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-// encodeParams encodes what a handler gave as params of an outgoing message.
+// encodeParams encodes what a handler gave as params of an outgoing message; nil
+// for none.
 func encodeParams(params any) (json.RawMessage, error) {
 	if params == nil {
 		return nil, nil
 	}
-	return appendJSON(nil, params)
+	raw, err := appendJSON(nil, params)
+	switch {
+	case err != nil:
+		return nil, err
+	case string(raw) == "null":
+		return nil, nil
+	case raw[0] != '{':
+		return nil, fmt.Errorf("params must encode to a JSON object, not %s", bounded(string(raw)))
+	}
+	return raw, nil
 }

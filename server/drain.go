@@ -83,6 +83,7 @@ func (s *Server) abandon(sessions []*Session) error {
 			}
 			left.Left = append(left.Left, c.describe())
 		}
+		left.Left = append(left.Left, ss.unattended()...)
 	}
 	if len(left.Left) == 0 {
 		return nil

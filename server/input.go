@@ -173,15 +173,17 @@ func (c *Call) requireInput(result any, err error) (any, error) {
 // inputRequests checks that the client can be asked all this, before anything is sent.
 func (c *Call) inputRequests(requests mcp.InputRequestMap) (map[string]inputRequest, error) {
 	asked := make(map[string]inputRequest, len(requests))
+	var needed []string // all that is missing is told at once
 	for _, key := range slices.Sorted(maps.Keys(requests)) {
 		method, capability, params, err := c.rev.inputRequest(requests[key])
 		if err != nil {
 			return nil, fmt.Errorf("input request %q: %w", key, err)
 		}
-		if err := c.request.RequireClientCapability(capability); err != nil {
-			return nil, err
-		}
+		needed = append(needed, capability)
 		asked[key] = inputRequest{method: method, params: params}
+	}
+	if err := c.request.RequireClientCapability(slices.Compact(slices.Sorted(slices.Values(needed)))...); err != nil {
+		return nil, err
 	}
 	return asked, nil
 }
@@ -210,6 +212,9 @@ func (r *revision) inputRequest(request mcp.InputRequest) (method, capability st
 		return "", "", nil, fmt.Errorf("a %T cannot be asked for", request)
 	}
 	params, err = encodeParams(r.inputParams(p))
+	if err == nil && params == nil {
+		err = fmt.Errorf("it is a nil %T", request)
+	}
 	return method, capability, params, err
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/heedmcp/heed/internal/jsonrpc"
 	"github.com/heedmcp/heed/servercontext"
+	sdkrpc "github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -40,11 +41,22 @@ func (ss *Session) settle(c *Call) error {
 	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
+	switch {
+	case ss.closed != nil:
+		return errSessionEnded
+	case ss.rev != nil: // by another request, at the same time
+		return errInitialized
+	}
 	ss.rev = c.rev
 	ss.client = client
 	ss.phase = phaseInitialized
 	return nil
 }
+
+var (
+	errInitialized  = &sdkrpc.Error{Code: sdkrpc.CodeInvalidRequest, Message: "the session is initialized already"}
+	errSessionEnded = &sdkrpc.Error{Code: sdkrpc.CodeInvalidRequest, Message: "the session has ended"}
+)
 
 func (ss *Session) clientInfo() *servercontext.Client {
 	ss.mu.Lock()

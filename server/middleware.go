@@ -22,13 +22,17 @@ type Middleware func(next Handler) Handler
 // Use adds middleware around every method: requests and notifications,
 // built-in and custom, initialize included. The first one is the outermost, and
 // later calls of Use add inside of earlier ones. Requests that are already running
-// are not affected.
+// are not affected. Middleware that is nil is left out.
 //
 // initialize runs on the goroutine that reads, since what follows depends
 // on it: middleware must not block there.
 func (s *Server) Use(middleware ...Middleware) {
 	s.change(func(r *registry) {
-		r.middleware = append(r.middleware, middleware...)
+		for _, m := range middleware {
+			if m != nil {
+				r.middleware = append(r.middleware, m)
+			}
+		}
 	})
 }
 

@@ -49,21 +49,22 @@ type operation struct {
 	request *servercontext.Request // what the handler sees; never changed
 	id      string                 // never changed
 
-	mu      sync.Mutex
-	current *Call                      // the request that attends; nil while parked
-	asked   map[string]*parkedQuestion // questions without an answer
-	keys    int                        // questions asked so far
-	round   int                        // how often the operation has parked
-	flush   *time.Timer                // will park the operation; nil when nothing is to be asked
-	expiry  *time.Timer                // ends a parked operation; nil while attended
-	over    bool                       // the handler has returned
-	outcome attended                   // and with this
+	mu       sync.Mutex
+	current  *Call                      // the request that attends; nil while parked
+	asked    map[string]*parkedQuestion // questions without an answer
+	keys     int                        // questions asked so far
+	round    int                        // how often the operation has parked
+	flush    *time.Timer                // will park the operation; nil when nothing is to be asked
+	expiry   *time.Timer                // ends a parked operation; nil while attended
+	parkedIn *Session                   // where it was parked last, which may be another session than first's
+	over     bool                       // the handler has returned
+	outcome  attended                   // and with this
 }
 
 // parkedQuestion is one question to the client.
 type parkedQuestion struct {
 	inputRequest
-	answer chan json.RawMessage // capacity 1
+	answer chan answer // capacity 1
 }
 
 // attended is what a request that attends an operation gets from it.
@@ -91,10 +92,16 @@ func (c *Call) startOperation() (any, error) {
 
 // run runs the handler to its end (P1).
 func (op *operation) run() {
-	result, err := op.invoke()
+	outcome := attended{err: errEnded}
+	defer func() { op.ended(outcome) }() // also when the handler ends its goroutine
+	outcome.result, outcome.err = op.invoke()
+}
+
+// ended passes on what the handler has returned.
+func (op *operation) ended(outcome attended) {
 	op.source.Finish()
 	op.mu.Lock()
-	op.over, op.outcome = true, attended{result, err}
+	op.over, op.outcome = true, outcome
 	if op.flush != nil {
 		op.flush.Stop()
 		op.flush = nil
@@ -109,9 +116,9 @@ func (op *operation) run() {
 	op.first.session.ended(op)
 	switch {
 	case current != nil:
-		current.yield <- attended{result, err}
+		current.yield <- outcome
 	case cancelled != nil:
-		op.first.log().Debug("parked request ended", "origin", cancelled.Origin.String(), "reason", cancelled.Reason, "error", err)
+		op.first.log().Debug("parked request ended", "origin", cancelled.Origin.String(), "reason", cancelled.Reason, "error", outcome.err)
 	}
 	// Otherwise the outcome waits for the retry (P5), until op expires.
 }
@@ -152,9 +159,18 @@ func (op *operation) attend(c *Call) (any, error) {
 // cancelled passes c's cancel on, if there was one. It is called again when c is
 // finished, since a cancel may come while op is being parked for c.
 func (op *operation) cancelled(c *Call) {
-	if cancelled := c.source.Requested(); cancelled != nil {
-		op.source.Cancel(cancelled.Origin, cancelled.Reason)
+	cancelled := c.source.Requested()
+	if cancelled == nil {
+		return
 	}
+	op.mu.Lock()
+	attended := op.current == c
+	op.mu.Unlock()
+	if attended {
+		op.source.Cancel(cancelled.Origin, cancelled.Reason)
+		return
+	}
+	op.end(cancelled.Origin, cancelled.Reason)
 }
 
 // ask puts a question to the client and waits for the retry that answers it.
@@ -163,7 +179,7 @@ func (op *operation) ask(ctx context.Context, method string, params any) (json.R
 	if err != nil {
 		return nil, err
 	}
-	q := &parkedQuestion{inputRequest: inputRequest{method: method, params: raw}, answer: make(chan json.RawMessage, 1)}
+	q := &parkedQuestion{inputRequest: inputRequest{method: method, params: raw}, answer: make(chan answer, 1)}
 	op.mu.Lock()
 	if cancelled := op.source.Requested(); cancelled != nil {
 		op.mu.Unlock()
@@ -172,10 +188,6 @@ func (op *operation) ask(ctx context.Context, method string, params any) (json.R
 	if op.over {
 		op.mu.Unlock()
 		return nil, cancellation.ErrFinished
-	}
-	if !op.first.server.mayPark() {
-		op.mu.Unlock()
-		return nil, errTooManyParked
 	}
 	op.keys++
 	key := fmt.Sprintf("input_%d", op.keys)
@@ -189,8 +201,8 @@ func (op *operation) ask(ctx context.Context, method string, params any) (json.R
 	}()
 
 	select {
-	case answer := <-q.answer:
-		return answer, nil
+	case a := <-q.answer:
+		return a.result, a.err
 	case <-op.source.Token().Done():
 		if cancelled := op.source.Requested(); cancelled != nil {
 			return nil, cancelled
@@ -222,6 +234,20 @@ func (op *operation) park() {
 		return
 	}
 	s := op.first.server
+	if c.session.refusing() {
+		// The retry would be refused, and the handler wait for it in vain.
+		op.mu.Unlock()
+		c.cancel(cancellation.Shutdown, drainReason)
+		return
+	}
+	if !s.park(op) {
+		for key, q := range op.asked {
+			q.answer <- answer{err: errTooManyParked}
+			delete(op.asked, key)
+		}
+		op.mu.Unlock()
+		return
+	}
 	op.round++
 	lifetime := s.options.ParkTimeout
 	required := &inputRequired{requests: make(map[string]inputRequest, len(op.asked))}
@@ -238,7 +264,7 @@ func (op *operation) park() {
 	op.expiry = time.AfterFunc(lifetime, func() {
 		op.end(cancellation.Timeout, fmt.Sprintf("no input from the client within %v", lifetime))
 	})
-	s.park(op)
+	op.parkedIn = c.session
 	c.session.parkedFor(c.id, op)
 	op.mu.Unlock()
 	c.yield <- attended{required, err}
@@ -276,7 +302,7 @@ func (op *operation) unparkLocked() {
 	op.expiry.Stop()
 	op.expiry = nil
 	op.first.server.unpark(op)
-	op.first.session.unparked(op)
+	op.parkedIn.unparked(op)
 }
 
 // resume continues the operation that a retry belongs to, and attends it (P4).
@@ -298,9 +324,9 @@ func (s *Server) resume(c *Call, state *sealed) (any, error) {
 	}
 	c.attending(op)
 	op.current = c
-	for key, answer := range c.retry.responses {
-		if q := op.asked[key]; q != nil && len(answer) > 0 && answer[0] == '{' {
-			q.answer <- answer
+	for key, raw := range c.retry.responses {
+		if q := op.asked[key]; q != nil && len(raw) > 0 && raw[0] == '{' {
+			q.answer <- answer{result: raw}
 			delete(op.asked, key)
 		}
 	}

@@ -1,6 +1,9 @@
 package server
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/heedmcp/heed/cancellation"
 	"github.com/heedmcp/heed/internal/jsonrpc"
 )
@@ -8,17 +11,15 @@ import (
 // Where parked operations are found: by the id in a sealed state, by the
 // request id they were parked for, by their session, and all of them at shutdown.
 
-// mayPark tells whether one more operation may be parked.
-func (s *Server) mayPark() bool {
+// park keeps op for its retry. It reports false when there are too many already.
+func (s *Server) park(op *operation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.options.MaxParked < 0 || len(s.parked) < s.options.MaxParked
-}
-
-func (s *Server) park(op *operation) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if s.options.MaxParked >= 0 && len(s.parked) >= s.options.MaxParked {
+		return false
+	}
 	s.parked[op.id] = op
+	return true
 }
 
 func (s *Server) unpark(op *operation) {
@@ -95,4 +96,28 @@ func (ss *Session) endOperations(origin cancellation.Origin, reason string) {
 	for _, op := range all {
 		op.end(origin, reason)
 	}
+}
+
+// unattended describes the handlers that run without a request: they were parked
+// and then cancelled.
+func (ss *Session) unattended() []InFlight {
+	var all []InFlight
+	for _, op := range ss.snapshotOperations() {
+		op.mu.Lock()
+		alone := op.current == nil && !op.over
+		op.mu.Unlock()
+		if alone {
+			f := op.first.describe()
+			f.Cancelled = op.source.Requested()
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// snapshotOperations lists the operations whose handlers run.
+func (ss *Session) snapshotOperations() []*operation {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return slices.Collect(maps.Keys(ss.operations))
 }

@@ -46,13 +46,11 @@ func (c *Call) reportProgress(done, total float64, message string) {
 	p.any, p.last = true, done
 	params := c.appendProgress(make([]byte, 0, 96+len(message)), done, total, message)
 	if interval := c.server.options.ProgressInterval; interval > 0 {
-		now := time.Now()
-		p.credit = min(progressBurst, p.credit+float64(now.Sub(p.earned))/float64(interval))
-		p.earned = now
+		p.earnLocked(interval)
 		if p.credit < 1 {
 			p.held = params
 			if p.wakeup == nil {
-				p.wakeup = time.AfterFunc(interval, c.flushProgress)
+				p.wakeup = time.AfterFunc(interval, c.flushHeldProgress)
 			}
 			c.mu.Unlock()
 			return
@@ -62,6 +60,25 @@ func (c *Call) reportProgress(done, total float64, message string) {
 	p.held = params // the newest; whoever writes next sends it
 	c.mu.Unlock()
 	c.flushProgress()
+}
+
+// flushHeldProgress sends the report that was held back long enough, and charges it.
+func (c *Call) flushHeldProgress() {
+	c.mu.Lock()
+	p := &c.progress
+	if p.held != nil {
+		p.earnLocked(c.server.options.ProgressInterval)
+		p.credit = max(p.credit-1, 0)
+	}
+	c.mu.Unlock()
+	c.flushProgress()
+}
+
+// earnLocked reckons up the credit for the time that has passed.
+func (p *progressState) earnLocked(interval time.Duration) {
+	now := time.Now()
+	p.credit = min(progressBurst, p.credit+float64(now.Sub(p.earned))/float64(interval))
+	p.earned = now
 }
 
 // flushProgress sends the report that is held back.

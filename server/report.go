@@ -39,7 +39,11 @@ func (c *Call) report(cancelled *cancellation.Error, err error, returned time.Ti
 func (c *Call) times() (requested, observed time.Time) {
 	requested, observed = c.source.Times()
 	if op := c.operation.Load(); op != nil {
-		_, observed = op.source.Times()
+		var ended time.Time
+		ended, observed = op.source.Times()
+		if requested.IsZero() {
+			requested = ended // cancelled while it was parked
+		}
 	}
 	return requested, observed
 }
@@ -86,7 +90,7 @@ func (c *Call) logFailure(err error) {
 // reportUnresponsive tells operators of a handler that ignores its token.
 func (c *Call) reportUnresponsive(cancelled *cancellation.Error) {
 	c.server.counters.unresponsive.Add(1)
-	requested, _ := c.source.Times()
+	requested, _ := c.times()
 	stack := c.stack()
 	c.log().Warn("handler ignores its cancellation",
 		"origin", cancelled.Origin.String(), "reason", cancelled.Reason,

@@ -166,10 +166,11 @@ func (ss *Session) cancel(id jsonrpc.ID, origin cancellation.Origin, reason stri
 	ss.mu.Unlock()
 	// Between here and there c may finish and its id may be taken by a new
 	// request; the cancel then meets a finished source and does nothing.
-	if c == nil {
-		return origin == cancellation.Peer && ss.cancelParked(id, reason)
+	if c != nil && c.cancel(origin, reason) {
+		return true
 	}
-	return c.cancel(origin, reason)
+	// It may have been parked a moment ago, and be on its way out of calls.
+	return origin == cancellation.Peer && ss.cancelParked(id, reason)
 }
 
 // CancelAll cancels every running request of the session and reports how many
@@ -269,7 +270,7 @@ func (ss *Session) admit(c *Call) (a admission, overtaken *earlyCancel) {
 	switch {
 	case ss.closed != nil:
 		return refusedClosed, nil
-	case ss.draining:
+	case ss.refusingLocked(): // again, under mu: a drain waits for what it finds
 		return refusedDraining, nil
 	case ss.calls[c.id] != nil:
 		return refusedDuplicate, nil
@@ -289,6 +290,15 @@ func (ss *Session) admit(c *Call) (a admission, overtaken *earlyCancel) {
 	}
 	return admitted, overtaken
 }
+
+// refusing tells whether requests are refused because of a shutdown.
+func (ss *Session) refusing() bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.refusingLocked()
+}
+
+func (ss *Session) refusingLocked() bool { return ss.draining || ss.server.draining.Load() }
 
 // forget takes c out of calls: its id is free. It is called once, by whoever
 // settles c.

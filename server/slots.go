@@ -16,10 +16,11 @@ const (
 )
 
 // acquireSlots waits for the slots that the call needs. It reports false when the
-// call was cancelled first: its handler must then never start.
+// call was cancelled first: its handler must then never start. The tool's comes
+// first, so that a call that waits for it holds up no other tool.
 func (c *Call) acquireSlots() bool {
-	return c.acquire(&c.server.slots, holdsServer) &&
-		c.acquire(c.method.slotsOf(c), holdsTool) &&
+	return c.acquire(c.method.slotsOf(c), holdsTool) &&
+		c.acquire(&c.server.slots, holdsServer) &&
 		c.source.Requested() == nil
 }
 

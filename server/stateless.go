@@ -26,9 +26,13 @@ func (ss *Session) revisionOf(m *jsonrpc.Message, x *Extra) (*revision, error) {
 	rev := ss.rev
 	ss.mu.Unlock()
 	switch {
+	case x.Stateless:
+		version, _ := jsonrpc.Get(meta, mcp.MetaKeyProtocolVersion)
+		asked, _ := jsonrpc.Unquote(version)
+		return nil, ss.server.unsupported(asked)
 	case rev != nil:
 		if m.Method == methodInitialize {
-			return nil, &sdkrpc.Error{Code: sdkrpc.CodeInvalidRequest, Message: "the session is initialized already"}
+			return nil, errInitialized
 		}
 		return rev, nil
 	case m.Method == methodInitialize, m.Method == methodPing:
