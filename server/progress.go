@@ -65,7 +65,7 @@ func (c *Call) reportProgress(done, total float64, message string) {
 // flushHeldProgress sends the report that was held back long enough, and charges it.
 func (c *Call) flushHeldProgress() {
 	c.mu.Lock()
-	p := &c.progress
+	p := c.progress
 	if p.held != nil {
 		p.earnLocked(c.server.options.ProgressInterval)
 		p.credit = max(p.credit-1, 0)
