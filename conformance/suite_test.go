@@ -1,0 +1,138 @@
+package conformance_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// suiteMain is the official conformance suite.
+const suiteMain = "node_modules/@modelcontextprotocol/conformance/dist/index.js"
+
+// apart are the scenarios of extensions that the fixture server does not have
+// yet. They run all the same, and the test fails when one of them passes, so
+// that the list cannot outlive its reason.
+var apart = regexp.MustCompile(`^tasks-(lifecycle|capability-negotiation|wire-fields|request-state-removal|mrtr-input|request-headers|dispatch-and-envelope|required-task-error|mrtr-composition)$`)
+
+// TestOfficialSuite runs the official conformance suite against one server, on
+// one URL, in one configuration. There is no file of expected failures, and a
+// warning is a failure.
+func TestOfficialSuite(t *testing.T) {
+	url := serveEverything(t)
+	for _, run := range [][]string{
+		{"--requirements", "2025-11-25"},
+		{"--requirements", "2026-07-28"},
+		{"--suite", "all"},
+	} {
+		t.Run(strings.TrimLeft(strings.Join(run, " "), "-"), func(t *testing.T) {
+			scenarios := runSuite(t, url, run...)
+			require.NotEmpty(t, scenarios)
+			for name, checks := range scenarios {
+				judge(t, name, checks)
+			}
+		})
+	}
+}
+
+// check is one line of a scenario's report.
+type check struct {
+	ID      string `json:"id"`
+	Status  string `json:"status"`
+	Message string `json:"errorMessage"`
+	Text    string `json:"description"`
+}
+
+// judge fails the test for each check of a scenario that failed or warned.
+func judge(t *testing.T, scenario string, checks []check) {
+	t.Helper()
+	assert.NotEmpty(t, checks, "scenario %s checked nothing", scenario)
+	passed := true
+	for _, c := range checks {
+		switch c.Status {
+		case "SUCCESS", "SKIPPED", "INFO":
+		default:
+			passed = false
+			if !apart.MatchString(scenario) {
+				assert.Fail(t, c.Status, "%s: %s: %s: %s", scenario, c.ID, c.Text, c.Message)
+			}
+		}
+	}
+	if apart.MatchString(scenario) {
+		assert.False(t, passed, "scenario %s passes: take it off the list", scenario)
+	}
+}
+
+// runSuite runs the suite and returns the checks of each scenario.
+func runSuite(t *testing.T, url string, args ...string) map[string][]check {
+	t.Helper()
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, node(t), append([]string{suiteMain, "server", "--url", url, "-o", dir}, args...)...)
+	output, err := command.CombinedOutput() // its exit status counts the scenarios that are listed apart
+	require.NoError(t, ctx.Err(), "the suite did not end: %s", output)
+	reports, globErr := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
+	require.NoError(t, globErr)
+	require.NotEmpty(t, reports, "the suite wrote no reports (%v): %s", err, output)
+
+	stamp := regexp.MustCompile(`^server-(.+?)-\d{4}-\d\d-\d\dT.*$`)
+	scenarios := map[string][]check{}
+	for _, path := range reports {
+		name := stamp.FindStringSubmatch(filepath.Base(filepath.Dir(path)))
+		require.Len(t, name, 2, path)
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		var checks []check
+		require.NoError(t, json.Unmarshal(raw, &checks))
+		scenarios[name[1]] = checks
+	}
+	return scenarios
+}
+
+// serveEverything starts the fixture server over HTTP and returns its URL. It
+// must end with status 0 when the test does.
+func serveEverything(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+
+	command := exec.Command(everything(t), "http", "-addr", address)
+	stderr, err := command.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
+	var log strings.Builder
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			fmt.Fprintln(&log, lines.Text())
+		}
+	}()
+	t.Cleanup(func() {
+		_ = command.Process.Signal(os.Interrupt)
+		<-logged
+		assert.NoError(t, command.Wait(), "the server's log:\n%s", &log)
+	})
+	require.Eventually(t, func() bool {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	}, 30*time.Second, 20*time.Millisecond, "the server does not listen on %s", address)
+	return "http://" + address + "/mcp"
+}
