@@ -189,9 +189,10 @@ func (c *Call) cancel(origin cancellation.Origin, reason string) bool {
 	if c.handler.Load() != handlerReturned {
 		c.watch = time.AfterFunc(c.server.options.Grace, c.overdue)
 	}
+	orphans := len(c.orphans) // also those that finish has taken meanwhile
 	c.mu.Unlock()
 
-	if len(questions) == 0 {
+	if orphans == 0 {
 		c.silenceUnlessOwed(origin)
 		return true
 	}

@@ -73,8 +73,10 @@ func (c *Call) ask(ctx context.Context, method string, params any) (json.RawMess
 		err = fmt.Errorf("%s: the client did not answer within %v: %w", method, c.server.options.ClientTimeout, context.DeadlineExceeded)
 	}
 	// When the request was cancelled, ctx ends as well; the cancellation is what counts
-	// then, and cancel has retracted q.
+	// then. Cancel is about to take q and to resolve it: q must not be closed before,
+	// or nobody would retract it.
 	if cancelled := c.source.Requested(); cancelled != nil {
+		<-q.answer
 		return nil, cancelled
 	}
 	c.retract(q, err.Error())
