@@ -45,6 +45,16 @@ func (ss *Session) deliver(c *Call) {
 
 // handleInbox handles c and what comes meanwhile, and ends when there is no more (B2).
 func (ss *Session) handleInbox(c *Call) {
+	defer func() {
+		if c == nil {
+			return
+		}
+		// The handler has ended this goroutine; the rest needs another.
+		c.source.Finish()
+		if next := ss.nextNotification(); next != nil {
+			go ss.handleInbox(next)
+		}
+	}()
 	for c != nil {
 		c.notified()
 		c = ss.nextNotification()

@@ -1,0 +1,165 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/server"
+	"github.com/heedmcp/heed/servercontext"
+	"github.com/stretchr/testify/assert"
+)
+
+type numbered struct {
+	N int `json:"n"`
+}
+
+// noted records numbers in the order in which handlers see them.
+type noted struct {
+	mu   sync.Mutex
+	seen []int
+}
+
+func (n *noted) add(i int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.seen = append(n.seen, i)
+}
+
+func (n *noted) Seen() []int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]int(nil), n.seen...)
+}
+
+const noteMethod = "notifications/acme/note"
+
+func TestInvariant_B1_NotificationsAreHandledInOrder(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := plain(t, nil)
+			var n noted
+			running := 0
+			server.MustAddMethod(s, noteMethod, func(_ context.Context, _ *servercontext.Request, in numbered) (any, error) {
+				running++ // racy, and caught by the race detector, if two ran at once
+				defer func() { running-- }()
+				n.add(in.N*10 + running)
+				switch in.N % 3 {
+				case 0:
+					panic("no")
+				case 1:
+					runtime.Goexit()
+				}
+				return nil, errors.New("no")
+			})
+			p := newPeer(t, s, peerOptions{Version: version})
+			var want []int
+			for i := range 500 {
+				p.Notify(noteMethod, M{"n": i})
+				want = append(want, i*10+1)
+			}
+			synctest.Wait()
+			assert.Equal(t, want, n.Seen())
+		})
+	}
+}
+
+func TestInvariant_B2_AnIdleSessionHasNoGoroutineForNotifications(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := plain(t, nil)
+		var n noted
+		server.MustAddMethod(s, noteMethod, func(_ context.Context, _ *servercontext.Request, in numbered) (any, error) {
+			n.add(in.N)
+			return nil, nil
+		})
+		p := newPeer(t, s, peerOptions{})
+		p.Notify(noteMethod, M{"n": 1})
+		synctest.Wait()
+		assert.False(t, p.ss.Busy())
+		p.Notify(noteMethod, M{"n": 2})
+		synctest.Wait()
+		assert.Equal(t, []int{1, 2}, n.Seen(), "the next one starts it anew")
+		// The session stays open: a goroutine of its would fail the bubble.
+	})
+}
+
+func TestInvariant_B3_WaitingNotificationsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &logs{}
+		s := plain(t, &server.Options{Logger: l.Logger()})
+		gate := make(chan struct{})
+		var n noted
+		server.MustAddMethod(s, noteMethod, func(_ context.Context, _ *servercontext.Request, in numbered) (any, error) {
+			<-gate
+			n.add(in.N)
+			return nil, nil
+		})
+		p, other := newPeer(t, s, peerOptions{}), newPeer(t, s, peerOptions{})
+		for i := range 2000 {
+			p.Notify(noteMethod, M{"n": i})
+		}
+		other.Notify(noteMethod, M{"n": -1})
+		p.Get("ping", nil)
+		close(gate)
+		synctest.Wait()
+		seen := n.Seen()
+		assert.Len(t, seen, 1+1024+1)
+		assert.Contains(t, seen, -1, "another session has room of its own")
+		assert.Len(t, l.Find("dropped a notification"), 2000-1-1024)
+	})
+}
+
+func TestInvariant_B4_TheEndOfASessionEndsItsNotifications(t *testing.T) {
+	for name, end := range map[string]func(p *peer){
+		"closed": func(p *peer) { p.ss.Close(cancellation.SessionEnd, "over") },
+		"drained": func(p *peer) {
+			_ = p.ss.Drain(context.Background(), 0, "over")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := plain(t, nil)
+				var n noted
+				var reason string
+				server.MustAddMethod(s, noteMethod, func(ctx context.Context, _ *servercontext.Request, in numbered) (any, error) {
+					n.add(in.N)
+					<-ctx.Done()
+					reason = fmt.Sprint(context.Cause(ctx).(*cancellation.Error).Reason)
+					return nil, ctx.Err()
+				})
+				p := newPeer(t, s, peerOptions{})
+				p.Notify(noteMethod, M{"n": 1})
+				p.Notify(noteMethod, M{"n": 2})
+				synctest.Wait()
+				assert.True(t, p.ss.Busy())
+				end(p)
+				assert.NoError(t, p.ss.Wait(context.Background()))
+				assert.Equal(t, []int{1}, n.Seen())
+				assert.Equal(t, "over", reason)
+			})
+		})
+	}
+}
+
+func TestRootsHookIsCalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := plain(t, nil)
+		var n noted
+		s.OnRootsChanged(func(_ context.Context, req *servercontext.Request) {
+			assert.Equal(t, "a", req.Session().ID())
+			n.add(1)
+		})
+		p := newPeer(t, s, peerOptions{ID: "a"})
+		p.Notify("notifications/roots/list_changed", nil)
+		synctest.Wait()
+		s.OnRootsChanged(nil)
+		p.Notify("notifications/roots/list_changed", nil)
+		synctest.Wait()
+		assert.Equal(t, []int{1}, n.Seen())
+	})
+}
