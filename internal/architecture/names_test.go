@@ -27,6 +27,9 @@ var bannedPackages = []string{
 func TestTextsAreSpelledCancelled(t *testing.T) {
 	for _, file := range read(t).texts {
 		for number, line := range strings.Split(string(file.text), "\n") {
+			if !strings.Contains(line, "ance") && !strings.Contains(line, "ANCE") {
+				continue // the pattern is slow, and there are many lines
+			}
 			line = wordsOfOthers.ReplaceAllString(line, "")
 			assert.Falsef(t, otherSpelling.MatchString(line),
 				"%s:%d: %s: we say cancelled, cancelling, cancellation", file.path, number+1, strings.TrimSpace(line))

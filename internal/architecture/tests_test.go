@@ -20,31 +20,68 @@ func TestTestsDoNotSleep(t *testing.T) {
 		if !file.isTest || isIn(file.dir, []string{"examples", "bench"}) {
 			continue
 		}
-		file.selectors("time", func(sel *ast.SelectorExpr) {
-			if sel.Sel.Name == "Sleep" {
-				assert.Truef(t, file.maySleep(sel),
-					"%s: wait for what has to happen, or sleep in a testing/synctest bubble", tree.place(sel))
-			}
-		})
+		for _, sleep := range sleepsOutsideBubbles(file, bubbleMakers(tree.files, file.dir)) {
+			assert.Failf(t, "a test sleeps",
+				"%s: wait for what has to happen, or sleep in a testing/synctest bubble", tree.place(sleep))
+		}
 	}
 }
 
-// maySleep reports whether the function around a call has a bubble, or is a
-// part that the bubbles of its file use. Whether a function runs in a bubble
-// is more than the syntax tells; a test without any is what this finds.
-func (f goFile) maySleep(call ast.Node) bool {
-	var bubbles []ast.Node
-	f.selectors("testing/synctest", func(sel *ast.SelectorExpr) { bubbles = append(bubbles, sel) })
-	if len(bubbles) == 0 {
-		return false
-	}
-	for _, decl := range f.syntax.Decls {
-		function, ok := decl.(*ast.FuncDecl)
-		if ok && encloses(function, call) && isTestName(function.Name.Name) {
-			return slices.ContainsFunc(bubbles, func(bubble ast.Node) bool { return encloses(function, bubble) })
+// bubbleMakers returns the names of a package's test functions that make
+// bubbles for others, directly or through one another:
+// func inBubble(t, f) { synctest.Test(t, f) }.
+func bubbleMakers(files []goFile, dir string) []string {
+	var makers []string
+	for before := -1; before < len(makers); {
+		before = len(makers)
+		for _, file := range files {
+			if !file.isTest || file.dir != dir {
+				continue
+			}
+			for _, function := range functions(file.syntax) {
+				name := function.Name.Name
+				if function.Body != nil && !isTestName(name) && !slices.Contains(makers, name) && mentions(file, function.Body, makers) {
+					makers = append(makers, name)
+				}
+			}
 		}
 	}
-	return true
+	return makers
+}
+
+// sleepsOutsideBubbles returns the sleeps of tests that make no bubble, and
+// those of other functions in a file where no function does. Whether a function
+// runs in a bubble is more than the syntax tells; this finds who cannot.
+func sleepsOutsideBubbles(file goFile, makers []string) []ast.Node {
+	var sleeps []ast.Node
+	file.selectors("time", func(sel *ast.SelectorExpr) {
+		if sel.Sel.Name != "Sleep" {
+			return
+		}
+		var around ast.Node = file.syntax
+		for _, function := range functions(file.syntax) {
+			if encloses(function, sel) && isTestName(function.Name.Name) {
+				around = function
+			}
+		}
+		if !mentions(file, around, makers) {
+			sleeps = append(sleeps, sel)
+		}
+	})
+	return sleeps
+}
+
+// mentions reports whether a node uses testing/synctest or one of the makers.
+func mentions(file goFile, node ast.Node, makers []string) bool {
+	found := false
+	file.selectors("testing/synctest", func(sel *ast.SelectorExpr) { found = found || encloses(node, sel) })
+	ast.Inspect(node, func(inner ast.Node) bool {
+		if name, ok := inner.(*ast.Ident); ok && slices.Contains(makers, name.Name) {
+			found = true
+		}
+		return !found
+	})
+	return found
 }
 
 func TestSleepRuleKnowsBubbles(t *testing.T) {
@@ -57,16 +94,15 @@ func TestSleepRuleKnowsBubbles(t *testing.T) {
 		{"bubble elsewhere", `"time"; "testing/synctest"`, `func TestX() { time.Sleep(1) }; func TestY() { synctest.Test(nil, nil) }`, false},
 		{"part of a bubble", `"time"; "testing/synctest"`, `func wait() { time.Sleep(1) }; func TestY() { synctest.Test(nil, wait) }`, true},
 		{"part without one", `"time"`, `func wait() { time.Sleep(1) }`, false},
+		{"made bubble", `"time"; "testing/synctest"`, `func TestX() { inBubble(func() { time.Sleep(1) }) }; func inBubble(f any) { synctest.Test(nil, f) }`, true},
+		{"bubble made by two", `"time"; "testing/synctest"`, `func TestX() { each(func() { time.Sleep(1) }) }; func each(f any) { inBubble(f) }; func inBubble(f any) { synctest.Test(nil, f) }`, true},
+		{"bubble made by another", `"time"; "testing/synctest"`, `func TestX() { f(); time.Sleep(1) }; func inBubble(f any) { synctest.Test(nil, f) }`, false},
 	} {
 		syntax, err := parser.ParseFile(token.NewFileSet(), c.name, "package x_test; import ("+c.imports+"); "+c.body, parser.SkipObjectResolution)
 		require.NoError(t, err, c.name)
-		file := goFile{syntax: syntax, imports: importsOf(syntax)}
-		sleeps := 0
-		file.selectors("time", func(sel *ast.SelectorExpr) {
-			sleeps++
-			assert.Equal(t, c.allowed, file.maySleep(sel), c.name)
-		})
-		assert.Equal(t, 1, sleeps, c.name)
+		file := goFile{dir: "x", isTest: true, syntax: syntax, imports: importsOf(syntax)}
+		sleeps := sleepsOutsideBubbles(file, bubbleMakers([]goFile{file}, "x"))
+		assert.Equal(t, c.allowed, len(sleeps) == 0, c.name)
 	}
 }
 
@@ -91,6 +127,16 @@ func TestTestsAreNotSkipped(t *testing.T) {
 			return true
 		})
 	}
+}
+
+func functions(syntax *ast.File) []*ast.FuncDecl {
+	var functions []*ast.FuncDecl
+	for _, decl := range syntax.Decls {
+		if function, ok := decl.(*ast.FuncDecl); ok {
+			functions = append(functions, function)
+		}
+	}
+	return functions
 }
 
 func isTestName(name string) bool {
