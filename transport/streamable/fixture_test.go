@@ -107,7 +107,7 @@ func (f *fixture) next(tag string) *cancellation.Error {
 	select {
 	case e := <-f.ended[tag]:
 		return e
-	case <-time.After(time.Minute):
+	case <-time.After(10 * time.Minute):
 		require.FailNow(f.t, "the handler was not cancelled", tag)
 		return nil
 	}
@@ -119,7 +119,7 @@ func (f *fixture) begun(tag string) {
 	select {
 	case got := <-f.started:
 		require.Equal(f.t, tag, got)
-	case <-time.After(time.Minute):
+	case <-time.After(10 * time.Minute):
 		require.FailNow(f.t, "the handler did not begin", tag)
 	}
 }

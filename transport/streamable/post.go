@@ -27,10 +27,6 @@ type post struct {
 
 // servePost serves one message, or a batch, from a client.
 func (h *Handler) servePost(w http.ResponseWriter, r *http.Request) {
-	if h.refusing() {
-		refuseDraining(w)
-		return
-	}
 	if !jsonContent(r.Header) {
 		refuse(w, http.StatusUnsupportedMediaType, "the Content-Type must be application/json in UTF-8")
 		return
@@ -45,6 +41,11 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request) {
 	}
 	if p.batch = jsonrpc.IsBatch(p.body); !p.batch {
 		p.fault = jsonrpc.Scan(p.body, jsonrpc.Limits{Depth: h.server.MaxDepth()}, &p.msg)
+	}
+	// What running requests wait for may still come in.
+	if h.refusing() && (p.batch || p.fault != nil || p.msg.Kind == jsonrpc.KindRequest) {
+		refuseDraining(w)
+		return
 	}
 	version, ok := single(r.Header[headerVersion])
 	if !ok {
@@ -65,9 +66,17 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request) {
 // Specification: basic/versioning (2026-07-28), dual-era servers.
 func (h *Handler) dispatch(p *post) {
 	meta := metaOf(&p.msg)
+	initialize := p.msg.Kind == jsonrpc.KindRequest && p.msg.Method == "initialize"
 	if h.stateless {
-		if isStateless(p.version) || meta.version != "" {
+		if isStateless(p.version) || meta.speaks || p.msg.Method == "server/discover" {
 			h.serveStateless(p, meta)
+			return
+		}
+		if !h.handshake && initialize {
+			// A client of the other era should learn which versions there are.
+			raw, _ := p.msg.Param("protocolVersion")
+			asked, _ := jsonrpc.Unquote(raw)
+			h.refuseVersion(p, asked)
 			return
 		}
 		if !h.handshake && p.version == "" {
@@ -75,7 +84,6 @@ func (h *Handler) dispatch(p *post) {
 			return
 		}
 	}
-	initialize := p.msg.Kind == jsonrpc.KindRequest && p.msg.Method == "initialize"
 	if p.version != "" && !initialize && !h.serves(p.version) {
 		h.refuseVersion(p, p.version)
 		return

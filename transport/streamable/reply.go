@@ -43,12 +43,15 @@ type reply struct {
 	ended   bool          // nothing may be written any more, but by finish
 	over    chan struct{} // closed when ended; nil unless calls run apart
 	unwatch func() bool   // stops the watch for a drop; nil before it began
-	timer   *time.Timer   // calls tick; nil before calls run
+	timer   *time.Timer   // calls tick; set once, before it can fire; nil if no call runs
 }
 
 // watchAfter is how long a call may take before anybody looks whether its client
 // is still there. Most calls never have to pay for that.
 const watchAfter = 20 * time.Millisecond
+
+// never is a delay that nobody lives to see the end of.
+const never = 1 << 62
 
 func newReply(h *Handler, p *post, stateless bool) *reply {
 	// The answer to a subscription is an event stream by its nature.
@@ -108,7 +111,8 @@ func (r *reply) arm() {
 	if after := r.handler.options.StreamAfter; r.stream && after > 0 {
 		first = min(first, after)
 	}
-	r.timer = time.AfterFunc(first, r.tick)
+	r.timer = time.AfterFunc(never, r.tick)
+	r.timer.Reset(first) // only now: tick uses the timer
 }
 
 // runApart runs the calls on goroutines of their own and waits for the end of
@@ -144,7 +148,10 @@ func (r *reply) finish() {
 // tick is called by the timer: first to begin watching the client, then to commit
 // a stream for a call that stays silent, then to keep the stream alive.
 func (r *reply) tick() {
-	r.mu.Lock()
+	if !r.mu.TryLock() {
+		r.timer.Reset(watchAfter) // somebody is writing, so the response is not silent
+		return
+	}
 	defer r.unlock()
 	if r.ended {
 		return

@@ -88,11 +88,20 @@ func (s *session) resume(w http.ResponseWriter, r *http.Request, id eventID) {
 // attach makes c the connection of the stream, after what it has missed since the event
 // with that index. It reports false when the stream has ended.
 func (st *stream) attach(ctx context.Context, c *connection, after int) bool {
-	st.mu.Lock()
+	if !st.mu.TryLock() {
+		// Whoever holds it may be writing to a connection that is dead and does not
+		// know it yet.
+		select {
+		case st.newest.Load().hurry <- struct{}{}:
+		default:
+		}
+		st.mu.Lock()
+	}
 	defer st.unlock()
 	if st.ended || st.silenced.Load() {
 		return false
 	}
+	st.newest.Store(c)
 	st.disconnectLocked() // a connection that may not know yet that it is dead (H3)
 	if st.grace != nil {
 		st.grace.Stop()
@@ -107,6 +116,12 @@ func (st *stream) attach(ctx context.Context, c *connection, after int) bool {
 		// What is lost is lost; the answer is still to come.
 		st.s.handler.options.Logger.Debug("resumed a stream of which events were dropped", "session", st.s.id)
 		err = nil
+	}
+	if err == nil && !c.sink.identified && primes(st.s.version) {
+		// Some clients resume only from an id that they got on the connection they lost.
+		if id := st.recordLocked(nil); id != "" {
+			err = c.sink.event(id, nil)
+		}
 	}
 	st.lostLocked(err)
 	return true

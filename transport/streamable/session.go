@@ -150,6 +150,8 @@ func (h *Handler) serveSession(p *post) {
 	}
 	defer h.table.release(s)
 	switch {
+	case p.fault != nil && p.msg.Kind == jsonrpc.KindRequest:
+		p.refuse(statusOf(p.fault.Code, false, true), p.fault.Code, p.fault.Message)
 	case p.fault != nil:
 		p.refuse(http.StatusBadRequest, p.fault.Code, p.fault.Message)
 	case p.batch || p.msg.Kind == jsonrpc.KindRequest:

@@ -17,6 +17,8 @@ type sink struct {
 	phase   sinkPhase
 	written time.Time // when the stream was last written to
 	buffer  []byte    // the event being written; reused
+
+	identified bool // an event with an id was written
 }
 
 // A sink moves from fresh to streaming to closed, or from fresh to closed.
@@ -72,12 +74,13 @@ func (k *sink) open(first []byte) error {
 // event writes a message as an event. id is "" for streams that cannot be resumed.
 func (k *sink) event(id string, msg []byte) error {
 	k.buffer = appendEvent(k.buffer[:0], id, msg)
+	k.identified = k.identified || id != ""
 	return k.write(k.buffer)
 }
 
-// retry tells the client when to come back.
-func (k *sink) retry(after time.Duration) error {
-	return k.write(appendRetry(nil, after))
+// retry tells the client when to come back, and from where.
+func (k *sink) retry(id string, after time.Duration) error {
+	return k.write(appendEvent(appendRetry(nil, after), id, nil))
 }
 
 // comment keeps the connection from being taken for dead.
@@ -135,8 +138,9 @@ func appendEvent(b []byte, id string, msg []byte) []byte {
 	return append(b, "\n\n"...)
 }
 
+// appendRetry appends the field that says how long to wait before coming back, in milliseconds.
 func appendRetry(b []byte, after time.Duration) []byte {
 	b = append(b, "retry: "...)
 	b = strconv.AppendInt(b, max(after.Milliseconds(), 0), 10)
-	return append(b, "\n\n"...)
+	return append(b, '\n')
 }

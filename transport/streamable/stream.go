@@ -7,9 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/heedmcp/heed/cancellation"
 	"github.com/heedmcp/heed/server"
-	"github.com/heedmcp/heed/servercontext"
 )
 
 // Invariants of this file. Each has a test named after it.
@@ -36,7 +34,8 @@ type stream struct {
 	sse    bool   // the response may be an event stream
 	eager  bool   // and is one from the start
 
-	silenced atomic.Bool // set by Silence
+	silenced atomic.Bool                // set by Silence
+	newest   atomic.Pointer[connection] // the connection attached last; set by attach and serveRequest
 
 	mu     sync.Mutex // guards the fields below; held while a connection is written to
 	calls  []*server.Call
@@ -50,25 +49,14 @@ type stream struct {
 // connection is one HTTP response that a stream is written to. The stream owns
 // its sink until gone is closed, and the goroutine that serves the response from then on.
 type connection struct {
-	sink  sink
-	empty int           // status of a response that is to be ended with nothing in it; 0: none; set before gone is closed
-	gone  chan struct{} // closed when the stream will not write to sink any more
-}
-
-// finish ends the response.
-func (c *connection) finish() {
-	switch {
-	case c.sink.phase != sinkFresh || c.empty == 0:
-	case c.empty == http.StatusOK:
-		_ = c.sink.open(nil) // an event stream without events
-	default:
-		c.sink.empty(c.empty)
-	}
-	c.sink.close()
+	sink     sink
+	silenced bool          // the request was cancelled; set before gone is closed
+	gone     chan struct{} // closed when the stream will not write to sink any more
+	hurry    chan struct{} // holds a token when a write that blocks is to be given up; capacity 1
 }
 
 func newConnection(w http.ResponseWriter, o *Options) *connection {
-	return &connection{sink: sink{w: w, timeout: o.WriteTimeout}, gone: make(chan struct{})}
+	return &connection{sink: sink{w: w, timeout: o.WriteTimeout}, gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
 }
 
 // serveRequest serves a request, or a batch, until its response is complete or the
@@ -81,6 +69,7 @@ func (s *session) serveRequest(p *post) {
 	st.eager = p.accepts.stream && o.Response == Stream
 	c := newConnection(p.w, o)
 	st.conn = c
+	st.newest.Store(c)
 	x := p.extra()
 	if st.sse && primes(s.version) {
 		x.CloseStream = st.closeForNow
@@ -116,23 +105,46 @@ func (st *stream) wait(ctx context.Context, c *connection, first time.Duration) 
 	for {
 		select {
 		case <-c.gone:
-			c.finish()
+			st.finish(c)
 			return
 		case <-ctx.Done():
 			st.detach(c)
 			return
+		case <-c.hurry:
+			// Or not supported: then the write takes the time that it may.
+			_ = http.NewResponseController(c.sink.w).SetWriteDeadline(time.Now())
 		case <-timer.C:
 			timer.Reset(st.tick(c))
 		}
 	}
 }
 
+// finish ends a response that the stream has let go of.
+func (st *stream) finish(c *connection) {
+	if c.silenced && c.sink.phase == sinkFresh {
+		st.mu.Lock()
+		requests := len(st.calls)
+		st.mu.Unlock()
+		switch {
+		case requests == 0:
+			c.sink.empty(http.StatusAccepted) // a batch without requests
+		case st.sse:
+			_ = c.sink.open(nil) // an event stream without events
+		default:
+			c.sink.empty(http.StatusNoContent)
+		}
+	}
+	c.sink.close()
+}
+
 // tick commits the stream of a call that stays silent, or keeps it alive, and says
 // when to come again.
 func (st *stream) tick(c *connection) time.Duration {
-	st.mu.Lock()
-	defer st.unlock()
 	o := &st.s.handler.options
+	if !st.mu.TryLock() {
+		return time.Second // somebody is writing, so the stream is not quiet
+	}
+	defer st.unlock()
 	if st.conn != c {
 		return o.keepAlive() // gone is closed
 	}
@@ -258,15 +270,8 @@ func (st *stream) settleSilence() {
 	if st.ended {
 		return
 	}
-	if c := st.conn; c != nil {
-		switch {
-		case len(st.calls) == 0:
-			c.empty = http.StatusAccepted // a batch without requests
-		case st.sse:
-			c.empty = http.StatusOK
-		default:
-			c.empty = http.StatusNoContent
-		}
+	if st.conn != nil {
+		st.conn.silenced = true
 	}
 	st.endLocked(false)
 }
@@ -290,66 +295,4 @@ func (st *stream) disconnectLocked() {
 		close(st.conn.gone)
 		st.conn = nil
 	}
-}
-
-// lostLocked lets go of a connection that cannot be written to.
-func (st *stream) lostLocked(err error) {
-	if err != nil {
-		st.disconnectLocked()
-		st.awayLocked(0)
-	}
-}
-
-// detach notes that a connection was dropped by the client (H2).
-func (st *stream) detach(c *connection) {
-	st.mu.Lock()
-	defer st.unlock()
-	if st.conn == c {
-		st.disconnectLocked()
-		st.awayLocked(0)
-	}
-}
-
-// awayLocked gives a client that is away its time to come back, if there is a limit.
-func (st *stream) awayLocked(retry time.Duration) {
-	if grace := st.s.handler.options.DisconnectGrace; grace > 0 && !st.ended {
-		st.grace = time.AfterFunc(grace+retry, st.abandoned)
-	}
-}
-
-// abandoned cancels the requests of a client that did not come back in time.
-func (st *stream) abandoned() {
-	st.mu.Lock()
-	calls := st.calls
-	away := st.conn == nil
-	st.unlock()
-	if !away {
-		return
-	}
-	for _, c := range calls {
-		c.Cancel(cancellation.Disconnect, "the client did not come back for the response")
-	}
-}
-
-// closeForNow closes the connection so that the client comes back for the rest.
-//
-// Specification: basic/transports (2025-11-25), sending messages to the server.
-func (st *stream) closeForNow(retry time.Duration) error {
-	st.mu.Lock()
-	defer st.unlock()
-	if st.ended || st.conn == nil {
-		return errStreamGone
-	}
-	if st.conn.sink.phase == sinkFresh {
-		st.commitLocked()
-	}
-	if st.broken || st.events == 0 {
-		return servercontext.ErrNotSupported
-	}
-	if st.conn != nil {
-		_ = st.conn.sink.retry(retry) // a client that is gone comes back or not
-		st.disconnectLocked()
-		st.awayLocked(retry)
-	}
-	return nil
 }

@@ -1,0 +1,469 @@
+package streamable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/server"
+	"github.com/heedmcp/heed/servercontext"
+	"github.com/heedmcp/heed/transport/streamable"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// steps adds a tool that reports progress whenever the test says so, and ends when
+// it says no more.
+func steps(f *fixture) chan int {
+	next := make(chan int)
+	server.MustAddTool(f.s, &mcp.Tool{Name: "steps"}, func(ctx context.Context, req *servercontext.Request, in tagged) (string, error) {
+		for n := range next {
+			if err := req.Progress(ctx, float64(n), 0, ""); err != nil {
+				return "", err
+			}
+		}
+		return "done", nil
+	})
+	return next
+}
+
+func stepsCall(id any) call {
+	return classic(id, "tools/call", M{"name": "steps", "arguments": M{"tag": "a"}, "_meta": progress(id)})
+}
+
+func resumeAt(id string) call { return newCall(http.MethodGet, "").with("Last-Event-ID", id) }
+
+func TestPrimingByRevision(t *testing.T) {
+	for version, primed := range map[string]bool{server.Version20251125: true, server.Version20250618: false, server.Version20250326: false} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t, nil)
+			in := serve(t, f.s, nil).initialize(version, nil)
+			events := in.do(classic(1, "tools/call", M{"name": "echo", "arguments": M{"text": "x", "progress": 1}, "_meta": progress(1)})).events(t)
+			if primed {
+				require.Len(t, events, 3, version)
+				require.Empty(t, events[0].data)
+				require.NotEmpty(t, events[0].id)
+			} else {
+				require.Len(t, events, 2, version)
+			}
+			seen := map[string]bool{}
+			for _, ev := range events {
+				require.NotEmpty(t, ev.id)
+				require.False(t, seen[ev.id], "ids are unique")
+				seen[ev.id] = true
+			}
+		})
+	}
+}
+
+func TestStreamModeCommitsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		e := serve(t, f.s, &streamable.Options{Response: streamable.Stream})
+		in := e.initialize(server.Version20251125, nil)
+		begin := time.Now()
+		w := in.open(classicTool(1, "wait", M{"tag": "a"}))
+		require.Zero(t, time.Since(begin))
+		require.NotEmpty(t, w.next().id)
+		v := e.open(modernTool(1, "wait", M{"tag": "b"}))
+		require.Zero(t, time.Since(begin))
+		v.drop()
+		f.next("b")
+		a := in.do(classicTool(2, "echo", M{"text": "x"}).with("Accept", "application/json"))
+		require.Equal(t, "application/json", a.header.Get("Content-Type"))
+		a = in.do(classicTool(1, "wait", M{"tag": "b"}))
+		require.Equal(t, http.StatusBadRequest, a.status, "what is not accepted has its status still")
+	})
+}
+
+func TestResumingGetsExactlyWhatWasMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		next := steps(f)
+		in := session(t, f, nil)
+		w := in.open(stepsCall(1))
+		prime := w.next()
+		next <- 1
+		one := w.next()
+		require.Contains(t, one.data, `"progress":1`)
+		w.drop()
+		synctest.Wait()
+		next <- 2
+		next <- 3
+		again := in.open(resumeAt(one.id))
+		require.Contains(t, again.next().data, `"progress":2`)
+		three := again.next()
+		require.Contains(t, three.data, `"progress":3`)
+		next <- 4
+		require.Contains(t, again.next().data, `"progress":4`)
+		close(next)
+		last := again.next()
+		require.Contains(t, last.data, `"result"`)
+		require.Empty(t, again.end())
+
+		// The stream has ended, but its tail may have been lost on the way.
+		late := in.do(resumeAt(three.id)).events(t)
+		require.Len(t, late, 2)
+		require.Equal(t, last, late[1])
+		all := in.do(resumeAt(prime.id)).events(t)
+		require.Len(t, all, 5)
+		require.Equal(t, one, all[0])
+		a := in.do(resumeAt(last.id))
+		require.Equal(t, http.StatusNoContent, a.status, "nothing is missing: no reason to come again")
+	})
+}
+
+func TestResumingReplaysNoOtherStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		in := session(t, f, nil)
+		one := in.do(classic("one", "tools/call", M{"name": "echo", "arguments": M{"text": "first", "progress": 1}, "_meta": progress(1)})).events(t)
+		in.do(classic("two", "tools/call", M{"name": "echo", "arguments": M{"text": "second", "progress": 1}, "_meta": progress(1)}))
+		a := in.do(resumeAt(one[0].id))
+		require.Contains(t, a.body, "first")
+		require.NotContains(t, a.body, "second")
+	})
+}
+
+func TestPollingWithCloseStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		server.MustAddTool(f.s, &mcp.Tool{Name: "poll"}, func(ctx context.Context, req *servercontext.Request, _ struct{}) (string, error) {
+			if err := req.CloseStream(2 * time.Second); err != nil {
+				return "", err
+			}
+			time.Sleep(time.Minute)
+			return "polled", nil
+		})
+		e := serve(t, f.s, nil)
+		in := e.initialize(server.Version20251125, nil)
+		begin := time.Now()
+		events := in.do(classicTool(1, "poll", M{})).events(t)
+		require.Zero(t, time.Since(begin))
+		require.Len(t, events, 2)
+		require.NotEmpty(t, events[0].id)
+		require.Equal(t, "2000", events[1].retry)
+		time.Sleep(2 * time.Second)
+		require.NotEmpty(t, events[1].id)
+		a := in.do(resumeAt(events[1].id))
+		require.Contains(t, a.body, "polled")
+
+		for name, a := range map[string]answer{
+			"stateless":       e.do(modernTool(1, "poll", M{})),
+			"an old revision": e.initialize(server.Version20250618, nil).do(classicTool(1, "poll", M{})),
+			"json":            in.do(classicTool(1, "poll", M{}).with("Accept", "application/json")),
+		} {
+			assert.Containsf(t, a.body, `"isError":true`, name)
+		}
+	})
+}
+
+func TestOfficialClientPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		server.MustAddTool(f.s, &mcp.Tool{Name: "poll"}, func(ctx context.Context, req *servercontext.Request, _ struct{}) (string, error) {
+			for range 10 {
+				if err := req.CloseStream(time.Second); err != nil {
+					return "", err
+				}
+				time.Sleep(3 * time.Second)
+			}
+			return "polled", nil
+		})
+		e := serve(t, f.s, nil)
+		cs := e.connect(nil, server.Version20251125)
+		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "poll", Arguments: M{}})
+		require.NoError(t, err)
+		require.Equal(t, "polled", res.Content[0].(*mcp.TextContent).Text)
+	})
+}
+
+func TestDisconnectGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		in := session(t, f, &streamable.Options{DisconnectGrace: time.Minute})
+		w := in.open(classicTool(1, "wait", M{"tag": "a"}))
+		prime := w.next()
+		w.drop()
+		time.Sleep(59 * time.Second)
+		again := in.open(resumeAt(prime.id)) // in time
+		time.Sleep(time.Hour)
+		f.untouched("a")
+		again.drop()
+		begin := time.Now()
+		require.Equal(t, cancellation.Disconnect, f.next("a").Origin)
+		require.Equal(t, time.Minute, time.Since(begin))
+		require.Equal(t, http.StatusNoContent, in.do(resumeAt(prime.id)).status)
+	})
+}
+
+func TestListenerGetsWhatBelongsToNoRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		in := session(t, f, nil)
+		w := in.open(newCall(http.MethodGet, ""))
+		prime := w.next()
+		require.NotEmpty(t, prime.id)
+		require.Equal(t, http.StatusConflict, in.do(newCall(http.MethodGet, "")).status)
+
+		change := func(name string) {
+			server.MustAddTool(f.s, &mcp.Tool{Name: name}, func(context.Context, *servercontext.Request, struct{}) (string, error) { return "", nil })
+			time.Sleep(time.Minute)
+		}
+		change("one")
+		ev := w.next()
+		require.Equal(t, "notifications/tools/list_changed", ev.message(t).Method)
+		w.drop()
+		synctest.Wait()
+		change("two")
+		again := in.open(resumeAt(ev.id))
+		require.Equal(t, "notifications/tools/list_changed", again.next().message(t).Method)
+		// One that resumes replaces the connection that it had.
+		third := in.open(resumeAt(prime.id))
+		again.end()
+		require.Equal(t, ev, third.next())
+		third.next()
+		third.drop()
+		synctest.Wait()
+		fourth := in.open(newCall(http.MethodGet, "")) // the place is free
+		require.NotEmpty(t, fourth.next().id)
+	})
+}
+
+func TestASlowListenerIsLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		store := &recordingStore{EventStore: streamable.NewRingStore(0)}
+		in := session(t, f, &streamable.Options{EventStore: store})
+		resp, err := in.send(newCall(http.MethodGet, "")) // and then nothing is read
+		require.NoError(t, err)
+		begin := time.Now()
+		for i := range 600 {
+			server.MustAddTool(f.s, &mcp.Tool{Name: fmt.Sprint("tool", i)}, func(context.Context, *servercontext.Request, struct{}) (string, error) { return "", nil })
+			time.Sleep(20 * time.Millisecond)
+		}
+		require.LessOrEqual(t, time.Since(begin), 600*21*time.Millisecond, "nobody waited for it")
+		require.NoError(t, resp.Body.Close())
+		synctest.Wait()
+		w := in.open(resumeAt("0-0"))
+		for range store.appends() - 1 {
+			require.Equal(t, "notifications/tools/list_changed", w.next().message(t).Method)
+		}
+	})
+}
+
+// recordingStore counts, and may fail.
+type recordingStore struct {
+	mcp.EventStore
+	mu   sync.Mutex
+	n    int
+	fail error
+}
+
+func (s *recordingStore) Append(ctx context.Context, session, stream string, data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return s.fail
+	}
+	s.n++
+	return s.EventStore.Append(ctx, session, stream, data)
+}
+
+func (s *recordingStore) appends() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n
+}
+
+func TestAFailingStoreCostsOnlyResumption(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		in := session(t, f, &streamable.Options{EventStore: &recordingStore{EventStore: streamable.NewRingStore(0), fail: errors.New("down")}})
+		events := in.do(classic(1, "tools/call", M{"name": "echo", "arguments": M{"text": "x", "progress": 2}, "_meta": progress(1)})).events(t)
+		require.Len(t, events, 3)
+		for _, ev := range events {
+			require.Empty(t, ev.id)
+		}
+	})
+}
+
+// The official SDK's store works as well; it knows no Forget.
+func TestOfficialEventStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		next := steps(f)
+		in := session(t, f, &streamable.Options{EventStore: mcp.NewMemoryEventStore(nil)})
+		w := in.open(stepsCall(1))
+		prime := w.next()
+		w.drop()
+		next <- 1
+		close(next)
+		synctest.Wait()
+		require.Len(t, in.do(resumeAt(prime.id)).events(t), 2)
+
+		v := in.open(classicTool(2, "wait", M{"tag": "a"}))
+		second := v.next()
+		v.drop()
+		in.accept(cancelOf(2, "r"))
+		f.next("a")
+		require.Equal(t, http.StatusNoContent, in.do(resumeAt(second.id)).status, "nothing of a cancelled request comes again")
+	})
+}
+
+func TestAStreamWhoseEventsWereDroppedStillEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		next := steps(f)
+		in := session(t, f, &streamable.Options{EventStore: streamable.NewRingStore(4096)})
+		w := in.open(stepsCall(1))
+		prime := w.next()
+		w.drop()
+		for i := range 100 {
+			next <- i + 1
+		}
+		synctest.Wait()
+		again := in.open(resumeAt(prime.id))
+		close(next)
+		rest := messages(t, again.end())
+		require.NotEmpty(t, rest)
+		require.NotNil(t, rest[len(rest)-1].Result)
+	})
+}
+
+func TestOnlySoManyAnsweredStreamsAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		store := streamable.NewRingStore(0)
+		in := session(t, f, &streamable.Options{EventStore: store})
+		var first, last []event
+		sizes := map[int]int{}
+		for i := range 200 {
+			last = in.do(classic(i, "tools/call", M{"name": "echo", "arguments": M{"text": "x", "progress": 1}, "_meta": progress(1)})).events(t)
+			if i == 0 {
+				first = last
+			}
+			synctest.Wait()
+			sizes[i] = store.Size()
+		}
+		require.Less(t, sizes[199], sizes[64]+1000)
+		require.Equal(t, http.StatusNoContent, in.do(resumeAt(first[0].id)).status)
+		require.Equal(t, http.StatusOK, in.do(resumeAt(last[0].id)).status)
+		in.do(newCall(http.MethodDelete, ""))
+		require.Zero(t, store.Size())
+	})
+}
+
+// A store in which reading takes a turn, to have a stream end in the middle of it.
+type slowStore struct {
+	mcp.EventStore
+	reading chan chan struct{}
+}
+
+func (s *slowStore) After(ctx context.Context, session, stream string, index int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		done := make(chan struct{})
+		s.reading <- done
+		<-done
+		s.EventStore.After(ctx, session, stream, index)(yield)
+	}
+}
+
+func TestACancelDuringAResumption(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		store := &slowStore{streamable.NewRingStore(0), make(chan chan struct{})}
+		in := session(t, f, &streamable.Options{EventStore: store})
+		w := in.open(classicTool(1, "wait", M{"tag": "a"}))
+		prime := w.next()
+		w.drop()
+		resumed := make(chan *flow)
+		go func() { resumed <- in.open(resumeAt(prime.id)) }()
+		reading := <-store.reading
+		in.accept(cancelOf(1, "r")) // does not wait for the store
+		f.next("a")
+		close(reading)
+		require.Empty(t, messages(t, (<-resumed).end()))
+	})
+}
+
+func TestBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		in := serve(t, f.s, nil).initialize(server.Version20250326, nil)
+		a := in.do(newCall("POST", `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":2,"method":"no/such"},3]`))
+		require.Equal(t, 200, a.status)
+		require.True(t, strings.HasPrefix(a.body, "["), a.body)
+		require.Contains(t, a.body, `"id":1,"result"`)
+		require.Contains(t, a.body, `-32601`)
+		require.Contains(t, a.body, `-32600`)
+
+		a = in.do(newCall("POST", `[{"jsonrpc":"2.0","method":"notifications/x"}]`))
+		require.Equal(t, http.StatusAccepted, a.status)
+		require.Empty(t, a.body)
+		require.Equal(t, http.StatusBadRequest, in.do(newCall("POST", `[]`)).status)
+
+		w := in.open(newCall("POST", `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","arguments":{"tag":"a"}}},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait","arguments":{"tag":"b"}}}]`))
+		in.accept(cancelOf(1, "r"))
+		f.next("a")
+		synctest.Wait()
+		f.untouched("b")
+		in.accept(cancelOf(2, "r"))
+		f.next("b")
+		require.Empty(t, messages(t, w.end()))
+	})
+}
+
+func TestHandshakeEraWithoutSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		e := serve(t, f.s, &streamable.Options{NoSessions: true})
+		a := e.do(classic(1, "initialize", M{"protocolVersion": server.Version20250618, "capabilities": M{}}))
+		require.Equal(t, 200, a.status)
+		require.Empty(t, a.header.Get("Mcp-Session-Id"))
+		e.accept(classic(nil, "notifications/initialized", nil))
+		e.accept(newCall("POST", `{"jsonrpc":"2.0","id":1,"result":{}}`))
+		for _, version := range []string{"", server.Version20250326, server.Version20250618, server.Version20251125} {
+			a = e.do(classicTool(1, "echo", M{"text": "x"}).with("MCP-Protocol-Version", version))
+			assert.Equalf(t, 200, a.status, "%q: %s", version, a.body)
+			assert.NotContains(t, a.body, "resultType")
+		}
+		assert.Equal(t, 400, e.do(classicTool(1, "echo", M{"text": "x"}).with("MCP-Protocol-Version", "2099-01-01")).status)
+		assert.Equal(t, 200, e.do(modernTool(1, "echo", M{"text": "x"})).status, "the other era is served as well")
+		assert.Equal(t, 405, e.do(newCall("GET", "").with("Mcp-Session-Id", "x")).status)
+		assert.Equal(t, 405, e.do(newCall("DELETE", "").with("Mcp-Session-Id", "x")).status)
+		a = e.do(newCall("POST", `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]`))
+		assert.Equal(t, 200, a.status, "without a header it is 2025-03-26, which has batches")
+		assert.True(t, strings.HasPrefix(a.body, "["))
+		a = e.do(newCall("POST", `[{"jsonrpc":"2.0","method":"notifications/x"}]`))
+		assert.Equal(t, http.StatusAccepted, a.status)
+
+		// Nobody could cancel or resume it, so a drop is the cancel.
+		w := e.open(classicTool(1, "wait", M{"tag": "a"}))
+		e.accept(cancelOf(1, "r"))
+		synctest.Wait()
+		f.untouched("a")
+		w.drop()
+		require.Equal(t, cancellation.Disconnect, f.next("a").Origin)
+		synctest.Wait()
+		require.Zero(t, f.s.Stats().Sessions)
+	})
+}
+
+func TestOfficialClientWithoutSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := serve(t, newFixture(t, nil).s, &streamable.Options{NoSessions: true})
+		cs := e.connect(nil, server.Version20250618)
+		_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: M{"text": "x"}})
+		require.NoError(t, err)
+	})
+}
