@@ -124,6 +124,13 @@ func (r *reply) check(t testing.TB) {
 	}
 }
 
+// answerFunc is a server.Reply that only takes the answer.
+type answerFunc func(msg []byte, code int)
+
+func (f answerFunc) Send([]byte) error           { return nil }
+func (f answerFunc) Answer(msg []byte, code int) { f(msg, code) }
+func (f answerFunc) Silence()                    {}
+
 // Text is the first text of a tool's result.
 func (m *message) Text() string {
 	var r struct {
