@@ -13,4 +13,14 @@
 //
 // Without a region the whole file is meant. `go test ./internal/doctest -update`
 // rewrites the fences from their sources.
+//
+// # Concurrency
+//
+// The functions keep no state and may be called from any goroutine.
+//
+// # Guarantees
+//
+//   - A marked fence that differs from its source by one byte is found.
+//   - Go code without a mark is found, but in decision records.
+//   - Links to other sites are not followed.
 package doctest
