@@ -137,7 +137,7 @@ func (ss *Session) acceptNotification(m *jsonrpc.Message, x *Extra) {
 		ss.server.options.Logger.Debug("ignored a notification", "session", ss.ID(), "method", bounded(m.Method), "error", err)
 		return
 	}
-	c := newCall(ss, m, md, rev, reg, discard{}, x)
+	c := newCall(ss, m, md, rev, reg, ss.outlet(rev), x)
 	ss.deliver(c)
 }
 

@@ -29,6 +29,15 @@
 // its handler and is then settled: answered, or silenced (call.go). What it sends
 // goes to the [Reply] that the transport gave along.
 //
+// # The way of a change
+//
+// Everything that is registered lives in one immutable snapshot (registry.go). A
+// registration replaces it and publishes an event (event.go), of which the sessions of the
+// handshake era (announce.go) and the subscriptions of the stateless era (listen.go)
+// tell their clients. Lists, their pages and encodings are cached with the
+// snapshot (listing.go, page.go), unless a filter (filter.go) or a lister (lister.go) makes
+// them depend on the request.
+//
 // # Concurrency
 //
 // Handlers run concurrently, each on its own goroutine, bounded by

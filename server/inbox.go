@@ -1,6 +1,10 @@
 package server
 
-import "github.com/heedmcp/heed/cancellation"
+import (
+	"errors"
+
+	"github.com/heedmcp/heed/cancellation"
+)
 
 // Invariants of this file. Each has a test named after it.
 //
@@ -90,6 +94,29 @@ func (ss *Session) clearInbox(origin cancellation.Origin, reason string) {
 		c.source.Finish()
 	}
 }
+
+// outlet is where the messages go that the handler of a notification sends: to the
+// session's own stream, since a notification has none.
+func (ss *Session) outlet(rev *revision) Reply {
+	if rev.stateless {
+		return discard{} // that era has no messages without a request
+	}
+	return outlet{ss}
+}
+
+type outlet struct{ session *Session }
+
+var errNoStream = errors.New("server: the session has no stream for messages without a request")
+
+func (o outlet) Send(msg []byte) error {
+	if o.session.o.Send == nil {
+		return errNoStream
+	}
+	return o.session.o.Send(msg)
+}
+
+func (outlet) Answer([]byte, int) {}
+func (outlet) Silence()           {}
 
 // notified runs the handler of a notification. Nobody is told how it went.
 func (c *Call) notified() {

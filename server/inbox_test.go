@@ -12,6 +12,7 @@ import (
 	"github.com/heedmcp/heed/cancellation"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -144,6 +145,34 @@ func TestInvariant_B4_TheEndOfASessionEndsItsNotifications(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestRootsHookAsksForTheRoots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := plain(t, nil)
+		var roots []*mcp.Root
+		var failed []error
+		s.OnRootsChanged(func(ctx context.Context, req *servercontext.Request) {
+			r, err := req.ListRoots(ctx)
+			if err != nil {
+				failed = append(failed, err)
+				return
+			}
+			roots = r.Roots
+		})
+		p := newPeer(t, s, peerOptions{Caps: allCaps})
+		p.Notify("notifications/roots/list_changed", nil)
+		asked := p.Asked("roots/list", 1)
+		assert.Empty(t, asked.On, "on the session's own stream")
+		p.Respond(asked, M{"roots": []any{M{"uri": "file:///a"}}})
+		synctest.Wait()
+		assert.Equal(t, "file:///a", roots[0].URI)
+
+		mute := newPeer(t, s, peerOptions{Caps: allCaps, NoSend: true})
+		mute.Notify("notifications/roots/list_changed", nil)
+		synctest.Wait()
+		assert.Len(t, failed, 1, "without a stream it fails at once")
+	})
 }
 
 func TestRootsHookIsCalled(t *testing.T) {

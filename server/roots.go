@@ -7,8 +7,7 @@ import (
 )
 
 // RootsHook is called when a client says that its roots have changed. It may ask
-// for the new ones in a request of that client only: a notification has no
-// stream of its own.
+// for the new ones with [servercontext.Request.ListRoots].
 type RootsHook func(ctx context.Context, req *servercontext.Request)
 
 // OnRootsChanged has hook called when a client of the handshake era says that its

@@ -75,8 +75,8 @@ type SessionOptions struct {
 	ID string
 
 	// Send writes a message that belongs to no request, on whatever stream the
-	// transport has for such. nil: there is none. The message is valid only during
-	// the call.
+	// transport has for such. nil: there is none. It may be called by several
+	// goroutines at once, and may block; the message is valid only during the call.
 	Send func(msg []byte) error
 
 	// Unordered says that a cancel may overtake its request, as POSTs of the

@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -106,13 +105,6 @@ func at(t testing.TB, v any, path ...any) any {
 		}
 	}
 	return v
-}
-
-func jsonText(t testing.TB, v any) string {
-	t.Helper()
-	raw, err := json.Marshal(v)
-	require.NoError(t, err)
-	return string(raw)
 }
 
 func readText(text string) func(context.Context, *servercontext.Request, server.ReadIn) (string, error) {
