@@ -80,7 +80,8 @@ func (c *Call) listAllResources(ctx context.Context, req *servercontext.Request)
 		if filtered {
 			keep = func(r *mcp.Resource) bool { return c.seesResource(ctx, r.URI, r) }
 		}
-		items, last := c.reg.resourceList.page(c.reg.resourceList.after(name), size, keep)
+		registered := c.reg.resourceList()
+		items, last := registered.page(registered.after(name), size, keep)
 		result.Resources = items
 		if last != "" {
 			result.NextCursor = encodeCursor(cursorItem, last)

@@ -38,7 +38,7 @@ func handleListTools(ctx context.Context, req *servercontext.Request) (any, erro
 	if f := c.reg.filters.tool; f != nil {
 		keep = func(t *mcp.Tool) bool { return f(ctx, req, t) }
 	}
-	return listPage(c, req, &c.reg.toolList, keep, func(items []*mcp.Tool, next string, cache mcp.Cacheable) any {
+	return listPage(c, req, c.reg.toolList(), keep, func(items []*mcp.Tool, next string, cache mcp.Cacheable) any {
 		return &mcp.ListToolsResult{Tools: items, NextCursor: next, Cacheable: cache}
 	})
 }
@@ -49,7 +49,7 @@ func handleListPrompts(ctx context.Context, req *servercontext.Request) (any, er
 	if f := c.reg.filters.prompt; f != nil {
 		keep = func(p *mcp.Prompt) bool { return f(ctx, req, p) }
 	}
-	return listPage(c, req, &c.reg.promptList, keep, func(items []*mcp.Prompt, next string, cache mcp.Cacheable) any {
+	return listPage(c, req, c.reg.promptList(), keep, func(items []*mcp.Prompt, next string, cache mcp.Cacheable) any {
 		return &mcp.ListPromptsResult{Prompts: items, NextCursor: next, Cacheable: cache}
 	})
 }
@@ -60,7 +60,7 @@ func handleListTemplates(ctx context.Context, req *servercontext.Request) (any, 
 	if f := c.reg.filters.template; f != nil {
 		keep = func(t *mcp.ResourceTemplate) bool { return f(ctx, req, t) }
 	}
-	return listPage(c, req, &c.reg.templateList, keep, func(items []*mcp.ResourceTemplate, next string, cache mcp.Cacheable) any {
+	return listPage(c, req, c.reg.templateList(), keep, func(items []*mcp.ResourceTemplate, next string, cache mcp.Cacheable) any {
 		return &mcp.ListResourceTemplatesResult{ResourceTemplates: items, NextCursor: next, Cacheable: cache}
 	})
 }
@@ -74,7 +74,7 @@ func handleListResources(ctx context.Context, req *servercontext.Request) (any, 
 	if c.reg.filters.resource != nil {
 		keep = func(r *mcp.Resource) bool { return c.seesResource(ctx, r.URI, r) }
 	}
-	return listPage(c, req, &c.reg.resourceList, keep, func(items []*mcp.Resource, next string, cache mcp.Cacheable) any {
+	return listPage(c, req, c.reg.resourceList(), keep, func(items []*mcp.Resource, next string, cache mcp.Cacheable) any {
 		return &mcp.ListResourcesResult{Resources: items, NextCursor: next, Cacheable: cache}
 	})
 }

@@ -20,11 +20,22 @@ type list[T any] struct {
 
 // relist lists what is registered: as it came if ordered, else by name. before is
 // the list as it was.
-func relist[K, T any](ordered bool, before *list[T], registered map[string]K, definition func(K) T) list[T] {
-	if ordered {
-		return extendList(before, registered, definition)
+//
+// What is sorted by name is sorted when somebody asks for it: a server registers
+// its thousands one by one, before anybody lists them.
+func relist[K, T any](ordered bool, before func() *list[T], registered map[string]K, definition func(K) T) func() *list[T] {
+	if !ordered {
+		return sync.OnceValue(func() *list[T] {
+			l := newList(registered, definition)
+			return &l
+		})
 	}
-	return newList(registered, definition)
+	old := &list[T]{}
+	if before != nil {
+		old = before()
+	}
+	l := extendList(old, registered, definition)
+	return func() *list[T] { return &l }
 }
 
 // newList lists what is registered by its name.

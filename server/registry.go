@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -25,11 +26,11 @@ type registry struct {
 	had        features           // kinds that were ever registered; only grows
 
 	// The rest is derived by compile and never set elsewhere.
-	toolList     list[*mcp.Tool]
-	promptList   list[*mcp.Prompt]
-	resourceList list[*mcp.Resource]
-	templateList list[*mcp.ResourceTemplate]
-	matchers     []*template             // templates in the order in which they are tried
+	toolList     func() *list[*mcp.Tool]
+	promptList   func() *list[*mcp.Prompt]
+	resourceList func() *list[*mcp.Resource]
+	templateList func() *list[*mcp.ResourceTemplate]
+	matchers     func() []*template      // templates in the order in which they are tried
 	methods      map[string]*method      // built-in and custom, with their handlers wrapped
 	offered      *mcp.ServerCapabilities // what is advertised, in full
 	pages        *pages                  // encoded results that do not depend on the request
@@ -83,11 +84,11 @@ func (r *registry) clone() *registry {
 // before where things are listed as they came.
 func (r *registry) compile(s *Server, before *registry) {
 	ordered := s.options.RegistrationOrder
-	r.toolList = relist(ordered, &before.toolList, r.tools, func(t *tool) *mcp.Tool { return t.definition })
-	r.promptList = relist(ordered, &before.promptList, r.prompts, func(p *prompt) *mcp.Prompt { return p.definition })
-	r.resourceList = relist(ordered, &before.resourceList, r.resources, func(r *resource) *mcp.Resource { return r.definition })
-	r.templateList = relist(ordered, &before.templateList, r.templates, func(t *template) *mcp.ResourceTemplate { return t.definition })
-	r.matchers = matchers(r.templates)
+	r.toolList = relist(ordered, before.toolList, r.tools, func(t *tool) *mcp.Tool { return t.definition })
+	r.promptList = relist(ordered, before.promptList, r.prompts, func(p *prompt) *mcp.Prompt { return p.definition })
+	r.resourceList = relist(ordered, before.resourceList, r.resources, func(r *resource) *mcp.Resource { return r.definition })
+	r.templateList = relist(ordered, before.templateList, r.templates, func(t *template) *mcp.ResourceTemplate { return t.definition })
+	r.matchers = sync.OnceValue(func() []*template { return matchers(r.templates) })
 	r.methods = make(map[string]*method, len(s.builtin)+len(r.custom))
 	for name, m := range s.builtin {
 		r.methods[name] = m.wrapped(r.middleware)

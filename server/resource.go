@@ -212,7 +212,7 @@ func (c *Call) findResource(ctx context.Context, uri string) *found {
 		}
 		return &found{read: r.read, options: r.options}
 	}
-	for _, t := range c.reg.matchers {
+	for _, t := range c.reg.matchers() {
 		variables, ok := t.match(uri)
 		if !ok || !c.seesTemplate(ctx, t) {
 			continue
