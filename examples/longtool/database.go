@@ -111,7 +111,8 @@ func openPostgres(where string) (*sql.DB, error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 5 * time.Second
 	}
-	// A cancelled statement is asked to stop, and the connection survives it.
+	// A cancelled statement is stopped in the server before its caller goes on.
+	// The default is to hang up, and its locks may then outlive the call.
 	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: 2 * time.Second}
 	}
@@ -132,6 +133,16 @@ func init() {
 			}
 			return "", nil
 		})
+}
+
+// forUpdate ends a select whose rows the transaction will change. PostgreSQL
+// then locks them in the order of the select, so that two operations wait for
+// one another and cannot deadlock. SQLite has one lock, taken by begin.
+func (db *database) forUpdate() string {
+	if db.dialect == "PostgreSQL" {
+		return "for update"
+	}
+	return ""
 }
 
 // begin starts a writing transaction that ends with ctx: when ctx is cancelled

@@ -120,7 +120,12 @@ func duration(into *time.Duration, most time.Duration) func(string) error {
 }
 
 // short is a round duration as one types it: 1m, not 1m0s.
-func short(d time.Duration) string { return strings.TrimSuffix(d.String(), "0s") }
+func short(d time.Duration) string {
+	if d > 0 && d%time.Minute == 0 {
+		return strings.TrimSuffix(d.String(), "0s")
+	}
+	return d.String()
+}
 
 // databaseName is s if it can name a database that two processes can open.
 func databaseName(s string) (string, error) {

@@ -123,6 +123,9 @@ func (j *job) closeBatch(ctx context.Context, l *lease, batch, closed int) (n in
 		if err := pause(ctx, j.delay/4); err != nil {
 			return err
 		}
+		if err := l.hold(ctx, tx); err != nil {
+			return err
+		}
 		_, err := tx.ExecContext(ctx, `
 			insert into ledger (operation_id, batch, postings, notices, committed_at) values ($1, $2, $3, $4, $5)`,
 			j.operation, batch, n, notices, micros(time.Now()))
@@ -142,11 +145,12 @@ func (j *job) closeBatch(ctx context.Context, l *lease, batch, closed int) (n in
 func (j *job) closePostings(ctx context.Context, tx *sql.Tx, batch int) (int, error) {
 	each := j.delay.Seconds() * 3 / 4 / float64(j.batch)
 	n, err := affected(tx.ExecContext(ctx, `
+		with next as materialized (
+			select id from postings where status = 'open' and age_days >= $4 order by id limit $5 `+j.db.forUpdate()+`)
 		update postings
 		set closings = closings + 1, closed_by = $1, closed_batch = $2,
 		    status = case when pg_sleep($3) is null then status else 'closed' end
-		where status = 'open'
-		  and id in (select id from postings where status = 'open' and age_days >= $4 order by id limit $5)`,
+		where id in (select id from next)`,
 		j.operation, batch, each, j.staleDays, j.batch))
 	return int(n), err
 }

@@ -17,23 +17,23 @@ func callerLayer(c *call) layer {
 func wireLayer(s silence) layer {
 	facts := []string{"notifications/cancelled went out for request " + s.id}
 	if s.crossed > 0 {
-		facts = append(facts, fmt.Sprintf("%d messages of that request crossed it on the way", s.crossed))
+		facts = append(facts, many(s.crossed, "message", "messages")+" of that request crossed it on the way")
 	}
 	if s.after == 0 {
 		facts = append(facts, "not one message of that request came after it was read")
 	} else {
-		facts = append(facts, fmt.Sprintf("%d messages of that request came after it was read", s.after))
+		facts = append(facts, many(s.after, "message", "messages")+" of that request came after it was read")
 	}
 	return layer{"wire", facts}
 }
 
 func serverLayer(stop *Stop) layer {
 	if stop == nil {
-		return layer{"server", []string{"the call had ended before the cancel came"}}
+		return layer{"server", []string{"no tool was running when the cancel came: it had ended, or never began"}}
 	}
 	return layer{"server", []string{
 		fmt.Sprintf("asked to stop by %s, with the reason %q", stop.Origin, stop.Reason),
-		fmt.Sprintf("the tool noticed %s later, and had returned %s after the request",
+		fmt.Sprintf("the tool noticed after %s, and had returned after %s",
 			brief(stop.Observed.Sub(stop.Requested)), brief(stop.Returned.Sub(stop.Requested))),
 	}}
 }
@@ -43,7 +43,7 @@ func ledgerLayer(entries []entry, stop *Stop) layer {
 		return layer{"ledger", []string{"no batch: what was begun was rolled back"}}
 	}
 	last := entries[len(entries)-1]
-	facts := []string{fmt.Sprintf("%d batches", len(entries))}
+	facts := []string{many(len(entries), "batch", "batches")}
 	switch {
 	case stop == nil:
 	case last.committed.After(stop.Requested):

@@ -14,8 +14,9 @@ const (
 	// life. It decides only how soon a retry may take over from a process that
 	// died. That two calls never write at once is held by hold, whatever the
 	// clocks say.
-	leaseTime = 15 * time.Second
-	// leasePatience is how long a retry waits for the call before it to end.
+	leaseTime = 4 * time.Second
+	// leasePatience is how long a retry waits for the call before it to end, or
+	// for the lease of a dead one to run out.
 	leasePatience = 5 * time.Second
 	leasePoll     = 20 * time.Millisecond
 )
@@ -24,7 +25,6 @@ var (
 	errBusy     = errors.New("this operation is being run by another call")
 	errTakeover = errors.New("another call has taken this operation over")
 	errMismatch = errors.New("this operation id was used with another stale_days before")
-	errUnknown  = errors.New("no such operation")
 )
 
 // A lease is the right to write for one operation. At most one exists at any
@@ -96,9 +96,9 @@ func (l *lease) try(ctx context.Context) error {
 	return commit(ctx, tx)
 }
 
-// hold is the first statement of every transaction that works under the lease.
-// It fails if another call took over, and until the transaction ends it keeps the
-// row locked, so that none can.
+// hold is the first statement of every transaction that works under the lease,
+// and the last of one that takes long. It fails if another call took over, and
+// until the transaction ends it keeps the row locked, so that none can.
 func (l *lease) hold(ctx context.Context, tx *sql.Tx) error {
 	held, err := affected(tx.ExecContext(ctx, `update operations set lease_until = $1 where id = $2 and runner = $3`,
 		micros(time.Now().Add(leaseTime)), l.operation, l.runner))

@@ -4,12 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 )
 
 // The states of an operation.
 const (
+	stateUnknown   = "unknown"   // no call with this id has begun: nothing is committed
 	stateRunning   = "running"   // a run holds it right now
 	stateStopped   = "stopped"   // begun, not complete, nobody works on it: retry with the same id
 	stateCompleted = "completed" // every stale posting is closed, every notice delivered
@@ -18,7 +18,7 @@ const (
 // A Status is what is committed for an operation, whatever any caller believes.
 type Status struct {
 	OperationID string `json:"operation_id"`
-	State       string `json:"state" jsonschema:"enum=running,enum=stopped,enum=completed"`
+	State       string `json:"state" jsonschema:"enum=unknown,enum=running,enum=stopped,enum=completed"`
 	Runs        int    `json:"runs" jsonschema_description:"calls that have worked on it"`
 	Total       int    `json:"total" jsonschema_description:"postings that were stale when it began"`
 	Batches     int    `json:"batches" jsonschema_description:"batches in the ledger"`
@@ -43,7 +43,7 @@ func (db *database) status(ctx context.Context, operation string) (*Status, erro
 		from operations o where o.id = $1`, operation, micros(time.Now()),
 	).Scan(&s.Runs, &s.Total, &s.State, &s.Batches, &s.Closed, &s.Notices, &s.Notified)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("%w: %.80q", errUnknown, operation)
+		s.State, err = stateUnknown, nil
 	}
 	return s, err
 }

@@ -163,6 +163,14 @@ func thousands(n int) string {
 	return text
 }
 
+// many is a number with its noun.
+func many(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return thousands(n) + " " + more
+}
+
 // brief is a duration with as many digits as a reader wants.
 func brief(d time.Duration) string {
 	switch {

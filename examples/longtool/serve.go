@@ -108,10 +108,12 @@ func operationStatus(db *database, journal *journal) server.ToolHandler[statusIn
 		if err := duration(&wait, maxDelay)(in.Wait); err != nil {
 			return Report{}, fmt.Errorf("wait: %w", err)
 		}
+		// The status is read last: it holds what the calls in stops committed.
+		stops := journal.of(in.OperationID)
 		status, err := db.settled(ctx, in.OperationID, wait)
 		if err != nil {
 			return Report{}, err
 		}
-		return Report{Status: *status, Stops: journal.of(in.OperationID)}, nil
+		return Report{Status: *status, Stops: stops}, nil
 	}
 }

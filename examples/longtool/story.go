@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,8 +23,9 @@ type story struct {
 	started   time.Time
 
 	board  size
-	calls  int // of the tool; each has its own progress token
-	stops  []silence
+	closed int       // postings, as far as the last report said
+	calls  int       // of the tool; each has its own progress token
+	stops  []string  // progress tokens of the calls that were stopped
 	checks []finding // what the story itself proves, beside the database's invariants
 }
 
@@ -44,22 +45,42 @@ func tell(ctx context.Context, o *options, s *screen) (int, error) {
 		return exitUsage, err
 	}
 	defer db.Close()
-	t := &story{
-		options: o, screen: s, db: db, started: time.Now(),
-		operation: "close-stale-" + strings.ToLower(rand.Text()[:8]),
+	for _, reach := range reaches {
+		t := &story{
+			options: o, screen: s, db: db, started: time.Now(),
+			operation: "close-stale-" + strings.ToLower(rand.Text()[:8]),
+		}
+		if status, err := t.over(ctx, where, reach); status != exitOK || err != nil {
+			return status, err
+		}
 	}
+	return exitOK, nil
+}
+
+// reaches are the ways to reach the server; the story is told over each.
+var reaches = []func(ctx context.Context, where string) (*link, error){overStdio}
+
+// over tells the story over one transport.
+func (t *story) over(ctx context.Context, where string, reach func(context.Context, string) (*link, error)) (int, error) {
 	if err := t.fill(ctx); err != nil {
 		return exitUsage, err
 	}
-	t.link, err = overStdio(ctx, where)
-	if err != nil {
+	var err error
+	if t.link, err = reach(ctx, where); err != nil {
 		return exitBroken, err
 	}
-	defer t.link.close()
-	if err := t.parts(ctx); err != nil {
+	status := exitBroken
+	if err = t.parts(ctx); err == nil {
+		status, err = t.prove(ctx)
+	}
+	// Closed last, so that a late message would still be heard.
+	if closeErr := t.link.close(); err == nil && closeErr != nil {
+		err = fmt.Errorf("the server did not end well: %w", closeErr)
+	}
+	if err != nil {
 		return exitBroken, t.link.broken(err)
 	}
-	return t.prove(ctx)
+	return status, nil
 }
 
 func (t *story) parts(ctx context.Context) error {
@@ -82,8 +103,8 @@ func (t *story) fill(ctx context.Context) error {
 	if t.board, err = t.db.size(ctx); err != nil {
 		return err
 	}
-	t.screen.say("%s stale postings and %s fresh ones, %s applicants, in %s.",
-		thousands(t.board.stale), thousands(t.board.fresh), thousands(t.board.applicants), t.db.dialect)
+	t.screen.say("%s and %s, %s, in %s.", many(t.board.stale, "stale posting", "stale postings"),
+		many(t.board.fresh, "fresh one", "fresh ones"), many(t.board.applicants, "applicant", "applicants"), t.db.dialect)
 	return t.breathe(ctx)
 }
 
@@ -97,7 +118,7 @@ func (t *story) batches() int { return (t.board.stale + t.options.batch - 1) / t
 
 // batchOf is the batch that a report is about.
 func (t *story) batchOf(p progress) int {
-	return (int(p.done) + t.options.batch - 1) / t.options.batch
+	return int(math.Ceil(p.done / float64(t.options.batch)))
 }
 
 func (t *story) stopInTheStatement(ctx context.Context) error {
@@ -134,16 +155,17 @@ func (t *story) stopInTheCommit(ctx context.Context) error {
 
 func (t *story) complete(ctx context.Context) error {
 	t.screen.heading("Retry with the same operation id, to the end")
-	c, err := t.call(ctx, nil)
+	c, err := t.call(ctx, func(progress) (time.Duration, bool) { return 0, false })
 	if err != nil {
 		return err
 	}
-	t.screen.say("%s: %d batches, %s postings closed, %s notices delivered, in %d calls.", c.status.State,
-		c.status.Batches, thousands(c.status.Closed), thousands(c.status.Notified), c.status.Runs)
+	t.screen.say("%s: %s, %s closed, %s delivered, in %s.", c.status.State,
+		many(c.status.Batches, "batch", "batches"), many(c.status.Closed, "posting", "postings"),
+		many(c.status.Notified, "notice", "notices"), many(c.status.Runs, "call", "calls"))
 	return t.breathe(ctx)
 }
 
-// repeat calls once more: a caller that never saw the answer would.
+// repeat calls once more, as a caller does that never saw the answer.
 func (t *story) repeat(ctx context.Context) error {
 	before, err := t.db.status(ctx, t.operation)
 	if err != nil {
@@ -157,89 +179,10 @@ func (t *story) repeat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.screen.say("Called once more, as by a caller that never saw the answer: the same answer, and nothing is done again.")
 	t.check("a further call with the same id changed nothing", c.status == *before && *after == *before,
-		fmt.Sprintf("%d calls did the work", after.Runs))
+		many(after.Runs, "call", "calls")+" did the work")
 	return nil
-}
-
-// A call is one call of the tool, and how it ended for the caller.
-type call struct {
-	token   string
-	pressed time.Time // zero if Stop was not pressed
-	ended   time.Time
-	err     error
-	status  Status // if it was answered
-}
-
-func (c *call) stopped() bool { return !c.pressed.IsZero() && c.err != nil }
-
-// call calls the tool and draws its progress. After each report, and once
-// before, stop says whether to press Stop, and how much later.
-func (t *story) call(ctx context.Context, stop func(progress) (time.Duration, bool)) (*call, error) {
-	t.calls++
-	c := &call{token: fmt.Sprintf("call-%d", t.calls)}
-	params := toolCall(closeTool, map[string]any{
-		"operation_id": t.operation, "batch": t.options.batch, "delay": t.options.delay.String(),
-	})
-	params.SetProgressToken(c.token)
-
-	ctx, cancel := context.WithCancel(ctx) // what the Stop button does
-	defer cancel()
-	ended := make(chan struct{})
-	go func() {
-		c.err = t.link.call(ctx, params, &c.status)
-		c.ended = time.Now()
-		close(ended)
-	}()
-
-	var button <-chan time.Time
-	consider := func(p progress) {
-		if stop == nil || button != nil {
-			return
-		}
-		if after, press := stop(p); press {
-			button = time.After(after)
-		}
-	}
-	consider(progress{token: c.token})
-	var last progress
-	for {
-		select {
-		case p := <-t.link.progress:
-			if p.token != c.token {
-				continue // a report that was overtaken by its call's end
-			}
-			last = p
-			t.screen.bar(p.done, p.total, fmt.Sprintf("batch %d of %d %s", t.batchOf(p), t.batches(), p.phase))
-			consider(p)
-		case <-button:
-			button = make(chan time.Time) // it is pressed once
-			c.pressed = time.Now()
-			cancel()
-		case <-ended:
-			if c.stopped() {
-				t.screen.stopped(fmt.Sprintf("Stop, %s", when(last, t.batchOf(last))))
-				return c, nil
-			}
-			if c.err == nil {
-				t.screen.bar(float64(c.status.Closed), float64(c.status.Total), c.status.State)
-				t.screen.endBar()
-			}
-			return c, c.err
-		}
-	}
-}
-
-// when says in words what the last report before Stop was.
-func when(last progress, batch int) string {
-	switch last.phase {
-	case phaseCommitting:
-		return fmt.Sprintf("while batch %d is being committed", batch)
-	case phaseClosed:
-		return fmt.Sprintf("some time after batch %d was closed", batch)
-	default:
-		return "before the first report"
-	}
 }
 
 // afterStop asks each layer what it knows, from the button down.
@@ -255,8 +198,7 @@ func (t *story) afterStop(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	wire := t.link.tap.silence(c.token)
-	t.stops = append(t.stops, wire)
+	t.stops = append(t.stops, c.token)
 	rows, err := t.db.rowsOf(ctx, t.operation)
 	if err != nil {
 		return err
@@ -266,10 +208,10 @@ func (t *story) afterStop(ctx context.Context, c *call) error {
 		return err
 	}
 	t.screen.layers([]layer{
-		callerLayer(c), wireLayer(wire), serverLayer(stop), rows.layer(t.board), ledgerLayer(entries, stop),
+		callerLayer(c), wireLayer(t.link.tap.silence(c.token)), serverLayer(stop), rows.layer(t.board), ledgerLayer(entries, stop),
 	})
-	t.screen.say("Asked by operation id, the server says: %s, with %d batches and %s postings. That is all a caller needs to go on.",
-		report.Status.State, report.Status.Batches, thousands(report.Status.Closed))
+	t.screen.say("Asked by operation id, the server says: %s, with %s and %s. That is all a caller needs to go on.", report.Status.State,
+		many(report.Status.Batches, "batch", "batches"), many(report.Status.Closed, "posting", "postings"))
 	findings, err := t.db.audit(ctx, false)
 	if err != nil {
 		return err
@@ -281,102 +223,6 @@ func (t *story) afterStop(ctx context.Context, c *call) error {
 		}
 	}
 	return t.breathe(ctx)
-}
-
-// reconcile asks the server what was committed. It returns the server's own
-// record of the stop as well; nil if the call had ended before the cancel came.
-func (t *story) reconcile(ctx context.Context, c *call) (*Report, *Stop, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	if err := t.link.tap.cancelSent(ctx, c.token); err != nil {
-		return nil, nil, fmt.Errorf("the client sent no cancel: %w", err)
-	}
-	params := toolCall(statusTool, map[string]any{"operation_id": t.operation, "wait": "30s"})
-	for {
-		var report Report
-		if err := t.link.call(ctx, params, &report); err != nil {
-			return nil, nil, err
-		}
-		// The record is written when the tool has returned, a moment after it
-		// gave its lease back.
-		wire := t.link.tap.silence(c.token)
-		for i := range report.Stops {
-			if report.Stops[i].RequestID == wire.id {
-				return &report, &report.Stops[i], t.compare(ctx, &report)
-			}
-		}
-		if wire.answered {
-			return &report, nil, t.compare(ctx, &report)
-		}
-		if err := pause(ctx, leasePoll); err != nil {
-			return nil, nil, errors.New("the server has no record of the stop")
-		}
-	}
-}
-
-func (t *story) compare(ctx context.Context, report *Report) error {
-	status, err := t.db.status(ctx, t.operation)
-	if err == nil {
-		t.check("the server's reports equal the database", report.Status == *status, "")
-	}
-	return err
-}
-
-func (t *story) check(claim string, holds bool, detail string) {
-	f := finding{claim: claim, detail: detail}
-	if !holds {
-		f.wrong = 1
-	}
-	t.checks = append(t.checks, f)
-}
-
-// prove prints a line for each invariant; one that does not hold ends the
-// program with status 1.
-func (t *story) prove(ctx context.Context) (int, error) {
-	t.screen.heading("Proof")
-	findings, err := t.db.audit(ctx, true)
-	if err != nil {
-		return exitBroken, err
-	}
-	silent := finding{claim: "nothing on the wire after the cancel", detail: fmt.Sprintf("%d calls cancelled", len(t.stops))}
-	for _, s := range t.stops {
-		silent.wrong += s.after
-	}
-	findings = append(findings, silent)
-	findings = append(findings, summarized(t.checks)...)
-	status := exitOK
-	for _, f := range findings {
-		detail := f.detail
-		if !f.holds() {
-			status = exitBroken
-			detail = strings.TrimSpace(fmt.Sprintf("%s (%d wrong)", detail, f.wrong))
-		}
-		t.screen.verdict(f.holds(), f.claim, detail)
-	}
-	t.screen.say("")
-	if status == exitOK {
-		t.screen.say("Stop was pressed %d times, in %s. Nothing was lost and nothing was done twice.",
-			len(t.stops), time.Since(t.started).Round(100*time.Millisecond))
-	}
-	return status, nil
-}
-
-// summarized puts findings with the same claim into one line.
-func summarized(findings []finding) []finding {
-	var summary []finding
-	for _, f := range findings {
-		found := false
-		for i := range summary {
-			if summary[i].claim == f.claim {
-				summary[i].wrong += f.wrong
-				found = true
-			}
-		}
-		if !found {
-			summary = append(summary, f)
-		}
-	}
-	return summary
 }
 
 // breathe gives a reader time, when there is one.

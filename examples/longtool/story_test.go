@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -50,7 +51,7 @@ func TestStory(t *testing.T) {
 			require.Empty(t, stderr)
 			for _, line := range append([]string{
 				"60 stale postings and 15 fresh ones",
-				"■ Stop, some time after batch 4 was closed",
+				"■ Stop, while batch 5 is being written",
 				"■ Stop, while batch 7 is being committed",
 				"notifications/cancelled went out for request",
 				"not one message of that request came after it was read",
@@ -151,6 +152,12 @@ func TestBrokenInvariantIsReported(t *testing.T) {
 	fillTest(t, db, 10)
 	_, err := testJob(db, 5).run(t.Context())
 	require.NoError(t, err)
+	tap := newTap(nil)
+	hear(t, tap, true, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"_meta":{"progressToken":"call-1"}}}`)
+	hear(t, tap, true, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`)
+	hear(t, tap, true, `{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{}}`)
+	hear(t, tap, false, `{"jsonrpc":"2.0","id":6,"result":{}}`)
+	hear(t, tap, false, `{"jsonrpc":"2.0","id":5,"result":{}}`)
 	for _, damage := range []struct{ sql, line string }{
 		{`update postings set closings = 2 where id = 1`, "✗ every posting was closed once"},
 		{`delete from notifications where applicant_id = 1`, "✗ every applicant was notified once"},
@@ -159,7 +166,7 @@ func TestBrokenInvariantIsReported(t *testing.T) {
 		_, err = db.ExecContext(t.Context(), damage.sql)
 		require.NoError(t, err)
 		var out strings.Builder
-		story := &story{screen: newScreen(&out, true), db: db, stops: []silence{{id: "5", after: 1}}}
+		story := &story{screen: newScreen(&out, true), db: db, link: &link{tap: tap}, stops: []string{"call-1"}}
 		status, err := story.prove(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, exitBroken, status)
@@ -191,12 +198,14 @@ func TestServe(t *testing.T) {
 	require.NoError(t, call(statusTool, map[string]any{"operation_id": "op"}, &report))
 	require.Equal(t, Report{Status: status, Stops: []Stop{}}, report)
 
+	require.NoError(t, call(statusTool, map[string]any{"operation_id": "other"}, &report))
+	require.Equal(t, Report{Status: Status{OperationID: "other", State: stateUnknown}, Stops: []Stop{}}, report)
+
 	for _, c := range []struct {
 		tool      string
 		arguments map[string]any
 		want      string
 	}{
-		{statusTool, map[string]any{"operation_id": "nothing"}, `no such operation: "nothing"`},
 		{statusTool, map[string]any{"operation_id": "op", "wait": "long"}, "wait: want a duration"},
 		{closeTool, map[string]any{"operation_id": "op", "delay": "long"}, "delay: want a duration"},
 		{closeTool, map[string]any{"operation_id": "op", "stale_days": 7}, errMismatch.Error()},
@@ -207,4 +216,44 @@ func TestServe(t *testing.T) {
 		require.ErrorContains(t, call(c.tool, c.arguments, &report), c.want)
 	}
 	require.Empty(t, link.logged())
+}
+
+// A server that is killed in the middle of a batch leaves a whole database, and
+// a retry to a new one goes on as soon as the lease of the dead one has run out.
+func TestServerDies(t *testing.T) {
+	where := filepath.Join(t.TempDir(), "board.db")
+	db := openTest(t, where)
+	fillTest(t, db, 60)
+	start := func() (*exec.Cmd, *link) {
+		command := program(t, "serve", "-stdio", "-db", where)
+		l, err := connect(t.Context(), "stdio", &mcp.CommandTransport{Command: command}, func() string { return "" })
+		require.NoError(t, err)
+		return command, l
+	}
+	params := toolCall(closeTool, map[string]any{"operation_id": "op", "batch": 10, "delay": "300ms"})
+	params.SetProgressToken("call-1")
+
+	command, l := start()
+	failed := make(chan error)
+	var status Status
+	go func() { failed <- l.call(t.Context(), params, &status) }()
+	for p := range l.progress {
+		if p.phase == phaseCommitting && p.done > 20 {
+			break
+		}
+	}
+	require.NoError(t, command.Process.Kill())
+	require.Error(t, <-failed)
+	_ = l.close()
+	requireAudit(t, db, false)
+	before, err := db.status(t.Context(), "op")
+	require.NoError(t, err)
+	require.Equal(t, 2, before.Batches)
+
+	_, l = start()
+	defer func() { require.NoError(t, l.close()) }()
+	require.NoError(t, l.call(t.Context(), params, &status))
+	require.Equal(t, stateCompleted, status.State)
+	require.Equal(t, 2, status.Runs)
+	requireAudit(t, db, true)
 }

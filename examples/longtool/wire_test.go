@@ -49,11 +49,17 @@ func TestTapHearsWhatComesAfterTheCancel(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			tap := newTap(nil)
 			for _, m := range c.messages {
-				decoded, err := jsonrpc.DecodeMessage([]byte(m.text))
-				require.NoError(t, err)
-				tap.note(decoded, m.sent)
+				hear(t, tap, m.sent, m.text)
 			}
 			require.Equal(t, c.want, tap.silence("call-1"))
 		})
 	}
+}
+
+// hear lets the tap note one message.
+func hear(t *testing.T, tap *tap, sent bool, text string) {
+	t.Helper()
+	decoded, err := jsonrpc.DecodeMessage([]byte(text))
+	require.NoError(t, err)
+	tap.note(decoded, sent)
 }
