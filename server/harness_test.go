@@ -107,7 +107,7 @@ func newPeer(t testing.TB, s *server.Server, o peerOptions) *peer {
 	}
 	t.Cleanup(p.end)
 	if p.handshake() && !o.Raw {
-		p.Initialize(o.Version)
+		require.Nil(t, p.Initialize(o.Version).Error)
 	}
 	return p
 }

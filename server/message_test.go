@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heedmcp/heed/server"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 )
@@ -231,3 +233,16 @@ var (
 	sampled  = M{"role": "assistant", "model": "m", "content": M{"type": "text", "text": "hi"}}
 	form     = &mcp.ElicitParams{Message: "go on?", RequestedSchema: M{"type": "object", "properties": M{}}}
 )
+
+// as is x with another principal.
+func as(user string, x *server.Extra) *server.Extra {
+	y := server.Extra{}
+	if x != nil {
+		y = *x
+	}
+	y.TokenInfo = nil
+	if user != "" {
+		y.TokenInfo = &auth.TokenInfo{UserID: user}
+	}
+	return &y
+}
