@@ -8,6 +8,10 @@ import (
 // past is a deadline that has passed.
 var past = time.Unix(1, 0)
 
+// interruptGrace is how long what was interrupted may take to return. Not every
+// Close frees whoever is in a Read.
+const interruptGrace = 100 * time.Millisecond
+
 // interruptRead makes a Read that is under way return, by a deadline if r has
 // them, else by closing it. It reports false when r has neither.
 func interruptRead(r io.Reader) bool {
@@ -33,11 +37,14 @@ func closeStream(v any) bool {
 	return ok
 }
 
-// calm takes back the deadlines that interrupted: the stream is the caller's.
-func calm(r io.Reader, w io.Writer) {
+// calmRead takes back the deadline that interrupted: the stream is the caller's.
+func calmRead(r io.Reader) {
 	if d, ok := r.(interface{ SetReadDeadline(time.Time) error }); ok {
 		d.SetReadDeadline(time.Time{})
 	}
+}
+
+func calmWrite(w io.Writer) {
 	if d, ok := w.(interface{ SetWriteDeadline(time.Time) error }); ok {
 		d.SetWriteDeadline(time.Time{})
 	}

@@ -12,10 +12,11 @@ import (
 // Invariants of this file. Each has a test named after it.
 //
 //	O1  Lines are written whole and one after the other, in the order of put.
-//	O2  put waits for room only where its caller may wait; memory is bounded
-//	    in either case.
-//	O3  A peer that takes nothing for the timeout is given up.
-//	O4  After failure nothing is written any more, and nobody waits.
+//	O2  put waits for room only where its caller may wait, and what is pending
+//	    is bounded in either case.
+//	O3  After failure nothing is written any more, and nobody waits.
+//	O4  From the return of silence on, at most one message of the request that was
+//	    put before is written, and none that is put after.
 
 var (
 	// ErrStalled is returned when the peer took nothing of what was written to it
@@ -41,58 +42,74 @@ const (
 // goroutine exists while there is something to write, so that neither the
 // reading goroutine nor a handler is held up by the peer.
 type outbox struct {
-	w       io.Writer
-	max     int           // bytes that may be pending before handlers wait
-	timeout time.Duration // 0: none
+	w      io.Writer
+	max    int           // bytes that may be pending before handlers wait
+	stall  *stall        // gives up a peer that takes nothing; nil: never
+	failed chan struct{} // closed by failLocked
 
-	blocked  atomic.Int64  // callers of put that wait; changed under mu
-	failed   chan struct{} // closed by failLocked
-	progress atomic.Uint64 // writes that ended; changed by flush
+	blocked atomic.Int64 // callers of put that wait; changed under mu
 
-	mu       sync.Mutex    // guards the fields below; not held while w is called
-	pending  []byte        // lines to be written
-	writing  int           // bytes being written, taken out of pending
-	spare    []byte        // an empty buffer for the next pending
+	mu       sync.Mutex    // guards the fields below and parts of reply; not held while w is called
+	pending  *queue        // takes what is put
+	current  *queue        // what flush writes; empty while it does not run
+	writing  int           // bytes of current that are being written
 	flushing bool          // flush runs; set by put, cleared by flush
-	failure  error         // why nothing is written any more; set once
+	failure  error         // why nothing is written any more; set once, by failLocked
 	room     chan struct{} // closed when there may be room again; nil if nobody waits
 	idle     chan struct{} // closed when flush ends; nil if nobody waits
-	watch    *time.Timer   // looks for a stalled write; nil before the first
-	watching bool          // watch is armed
-	seen     uint64        // progress when watch looked last
-	still    int           // how often it saw the same
 }
 
 func newOutbox(w io.Writer, max int, timeout time.Duration) *outbox {
-	return &outbox{w: w, max: max, timeout: timeout, failed: make(chan struct{})}
+	o := &outbox{w: w, max: max, failed: make(chan struct{}), pending: &queue{}, current: &queue{}}
+	if timeout > 0 {
+		o.stall = newStall(timeout, func() { o.fail(ErrStalled) })
+	}
+	return o
 }
 
-// put queues msg as a line. wait says that the caller may be kept waiting while
-// the peer does not read, until gone, which may be nil, reports true.
-func (o *outbox) put(msg []byte, wait bool, gone func() bool) error {
+// put queues a message. r is the request that it belongs to; a caller with one
+// waits for room while the peer does not read, if r says that it may.
+func (o *outbox) put(msg []byte, r *reply, last bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for wait && o.failure == nil && len(o.pending)+o.writing >= o.max {
-		if gone != nil && gone() {
-			return nil
-		}
+	wait := r != nil && r.mayWait.Load()
+	for wait && o.failure == nil && !r.silent && o.sizeLocked() >= o.max {
 		o.waitLocked()
 	}
-	if o.failure == nil && !wait && len(o.pending)+o.writing >= 2*o.max {
+	if o.failure == nil && !wait && o.sizeLocked() >= 2*o.max {
 		o.failLocked(ErrFlooded)
 	}
-	if o.failure != nil {
+	switch {
+	case o.failure != nil:
 		return o.failure
+	case r == nil || last:
+		o.pending.push(msg, nil)
+	case !r.silent:
+		o.pending.push(msg, r)
 	}
-	o.pending = append(o.pending, msg...)
-	o.pending = append(o.pending, '\n')
-	if !o.flushing {
+	if r != nil && last {
+		r.settled = true
+	}
+	if !o.flushing && o.pending.size() > 0 {
 		o.flushing = true
-		o.watchLocked()
+		o.stall.begin()
 		go o.flush()
 	}
 	return nil
 }
+
+// silence ends r without an answer: of what it has put, only what is being
+// written is written.
+func (o *outbox) silence(r *reply) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r.silent = true
+	o.current.withdraw(r)
+	o.pending.withdraw(r)
+	o.wakeLocked()
+}
+
+func (o *outbox) sizeLocked() int { return o.pending.size() + o.current.size() + o.writing }
 
 // waitLocked waits until there may be room.
 func (o *outbox) waitLocked() {
@@ -107,13 +124,6 @@ func (o *outbox) waitLocked() {
 	o.blocked.Add(-1)
 }
 
-// wake makes all who wait for room look again.
-func (o *outbox) wake() {
-	o.mu.Lock()
-	o.wakeLocked()
-	o.mu.Unlock()
-}
-
 func (o *outbox) wakeLocked() {
 	if o.room != nil {
 		close(o.room)
@@ -125,17 +135,15 @@ func (o *outbox) wakeLocked() {
 func (o *outbox) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.pending) > 0 && o.failure == nil {
-		b := o.pending
-		o.pending, o.spare = o.spare[:0], nil
-		o.writing = len(b)
-		o.writeLocked(b)
-		o.writing = 0
-		if cap(b) <= maxKept {
-			o.spare = b[:0]
+	for o.pending.size() > 0 && o.failure == nil {
+		o.pending, o.current = o.current, o.pending
+		for o.current.size() > 0 && o.failure == nil {
+			o.writeLocked(o.current.next())
 		}
+		o.current.reset()
 	}
 	o.flushing = false
+	o.stall.end()
 	if o.idle != nil {
 		close(o.idle)
 		o.idle = nil
@@ -144,64 +152,30 @@ func (o *outbox) flush() {
 
 // writeLocked writes b with mu released.
 func (o *outbox) writeLocked(b []byte) {
-	for len(b) > 0 && o.failure == nil {
-		part := b[:min(len(b), maxWrite)]
-		o.mu.Unlock()
-		n, err := o.w.Write(part)
-		o.progress.Add(1)
-		o.mu.Lock()
-		if err == nil && n < len(part) {
-			err = io.ErrShortWrite
-		}
-		if err != nil {
-			o.failLocked(fmt.Errorf("stdio: write: %w", err))
-			return
-		}
-		b = b[n:]
-		o.writing -= n
-		if len(o.pending)+o.writing <= o.max/2 {
-			o.wakeLocked()
-		}
-	}
-}
-
-// watchLocked arms the timer that finds a stalled write. It looks on while
-// there is something to write, and costs nothing for each write.
-func (o *outbox) watchLocked() {
-	if o.timeout <= 0 || o.watching {
-		return
-	}
-	o.watching, o.seen, o.still = true, o.progress.Load(), 0
-	if o.watch == nil {
-		o.watch = time.AfterFunc(o.timeout/4, o.look)
-		return
-	}
-	o.watch.Reset(o.timeout / 4)
-}
-
-func (o *outbox) look() {
+	o.writing = len(b)
+	o.mu.Unlock()
+	n, err := o.w.Write(b)
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.flushing || o.failure != nil {
-		o.watching = false
+	o.writing = 0
+	o.stall.progress()
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		o.failLocked(fmt.Errorf("stdio: write: %w", err))
 		return
 	}
-	if now := o.progress.Load(); now != o.seen {
-		o.seen, o.still = now, 0
-	} else if o.still++; o.still >= 4 {
-		o.watching = false
-		o.failLocked(ErrStalled)
-		return
+	if o.sizeLocked() <= o.max/2 {
+		o.wakeLocked()
 	}
-	o.watch.Reset(o.timeout / 4)
 }
 
 // fail ends the output. A write that is under way is interrupted, where that
 // is possible.
 func (o *outbox) fail(err error) {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.failLocked(err)
-	o.mu.Unlock()
 }
 
 func (o *outbox) failLocked(err error) {
@@ -209,12 +183,9 @@ func (o *outbox) failLocked(err error) {
 		return
 	}
 	o.failure = err
-	o.pending = nil
+	o.pending.reset()
 	close(o.failed)
 	o.wakeLocked()
-	if o.watch != nil {
-		o.watch.Stop()
-	}
 	if o.flushing {
 		interruptWrite(o.w)
 	}
@@ -227,28 +198,33 @@ func (o *outbox) err() error {
 	return o.failure
 }
 
-// finish writes what is pending, for as long as until is not closed, and ends
-// the output.
-func (o *outbox) finish(until <-chan time.Time) {
-	if idle := o.idling(); idle != nil {
-		select {
-		case <-idle:
-		case <-until:
-		}
-	}
+// finish writes what is pending, for at most d, and ends the output. It reports
+// whether nobody writes any more, which is not so when a Write cannot be
+// interrupted.
+func (o *outbox) finish(d time.Duration) bool {
+	o.awaitIdle(d)
 	o.fail(errEnded)
+	return o.awaitIdle(interruptGrace)
 }
 
-// idling returns a channel that is closed when nothing is left to write; nil
-// when that is so already.
-func (o *outbox) idling() <-chan struct{} {
+// awaitIdle waits until nothing is left to write, for at most d.
+func (o *outbox) awaitIdle(d time.Duration) bool {
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	if !o.flushing {
-		return nil
+		o.mu.Unlock()
+		return true
 	}
 	if o.idle == nil {
 		o.idle = make(chan struct{})
 	}
-	return o.idle
+	idle := o.idle
+	o.mu.Unlock()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-idle:
+		return true
+	case <-t.C:
+		return false
+	}
 }

@@ -16,7 +16,7 @@ const maxBlocked = 4096
 // stream reads messages and gives them to the session. Its fields are used by the
 // reading goroutine alone, except where they say otherwise.
 type stream struct {
-	session *server.Session
+	session *server.Session // set once, before read
 	in      *lines
 	out     *outbox // safe for concurrent use
 
@@ -25,8 +25,8 @@ type stream struct {
 	replies []reply            // not used yet
 }
 
-func newStream(session *server.Session, in *lines, out *outbox) *stream {
-	st := &stream{session: session, in: in, out: out}
+func newStream(in *lines, out *outbox) *stream {
+	st := &stream{in: in, out: out}
 	st.start = func(c *server.Call) {
 		if st.current != nil {
 			st.current.mayWait.Store(true)
@@ -86,11 +86,11 @@ func (st *stream) refused(line []byte) bool {
 }
 
 func (st *stream) refuse(id jsonrpc.ID, code int, why string) {
-	st.out.put(jsonrpc.AppendError(nil, id, code, why, nil), false, nil) // an error ends the service anyway
+	st.out.put(jsonrpc.AppendError(nil, id, code, why, nil), nil, true) // an error ends the service anyway
 }
 
 // send writes a message that belongs to no request.
-func (st *stream) send(msg []byte) error { return st.out.put(msg, false, nil) }
+func (st *stream) send(msg []byte) error { return st.out.put(msg, nil, false) }
 
 // reply returns a new reply. They are made many at a time.
 func (st *stream) reply() *reply {
@@ -110,21 +110,17 @@ type reply struct {
 	// mayWait is false while the reading goroutine may be the one that answers: it
 	// refuses requests and answers initialize. Set once, when a handler takes over.
 	mayWait atomic.Bool
-	silent  atomic.Bool // set once, by Silence
+
+	// The outbox's mu guards what follows.
+	silent  bool    // set once, by silence
+	settled bool    // the answer was put; set once, by put
+	met     meeting // where a message was written last; see queue.pass
 }
 
-func (r *reply) Send(msg []byte) error {
-	return r.out.put(msg, r.mayWait.Load(), r.silent.Load)
-}
+func (r *reply) Send(msg []byte) error { return r.out.put(msg, r, false) }
 
 func (r *reply) Answer(msg []byte, _ int) {
-	r.out.put(msg, r.mayWait.Load(), nil) // an error ends the service anyway
+	r.out.put(msg, r, true) // an error ends the service anyway
 }
 
-// Silence frees a Send that waits for room.
-func (r *reply) Silence() {
-	r.silent.Store(true)
-	if r.out.blocked.Load() > 0 {
-		r.out.wake()
-	}
-}
+func (r *reply) Silence() { r.out.silence(r) }
