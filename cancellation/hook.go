@@ -20,6 +20,8 @@ type hook struct {
 func (s *Source) addHook(f func(*Error)) (stop func() bool) {
 	h := &hook{source: s, f: f}
 	s.root.mu.Lock()
+	first, more := s.takeWaitHandlersLocked()
+	defer callWaitHandlers(first, more) // runs after the unlock
 	defer s.root.mu.Unlock()
 	switch out := s.token.ended.Load(); out {
 	case nil:

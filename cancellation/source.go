@@ -55,6 +55,7 @@ type Source struct {
 	prev      *Source                       // sibling
 	linked    bool                          // in up.children; set by adopt, cleared by unlinkLocked
 	unfollow  func() bool                   // set by follow; detaches from a plain parent; nil after Finish
+	onWait    func()                        // set by SetWaitHandler; taken by the first who waits
 	onPanic   func(value any, stack []byte) // set by SetPanicHandler; nil: ask the Source above
 }
 
@@ -210,9 +211,9 @@ func (s *Source) done() <-chan struct{} {
 // materialize makes the signal that waiters need.
 func (s *Source) materialize() *signal {
 	s.root.mu.Lock()
-	defer s.root.mu.Unlock()
 	sig := s.signal.Load()
 	if sig != nil {
+		s.root.mu.Unlock()
 		return sig
 	}
 	if out := s.token.ended.Load(); out != nil {
@@ -221,6 +222,9 @@ func (s *Source) materialize() *signal {
 		sig = newSignal()
 	}
 	s.signal.Store(sig)
+	first, more := s.takeWaitHandlersLocked()
+	s.root.mu.Unlock()
+	callWaitHandlers(first, more)
 	return sig
 }
 

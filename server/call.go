@@ -139,6 +139,11 @@ func (c *Call) Run() {
 // errEnded is what a handler that called runtime.Goexit has returned.
 var errEnded error = &panicError{value: "the handler has ended its goroutine"}
 
+// OnWait has f called, once, when the handler begins to wait for its cancellation
+// instead of looking at it now and then. A transport for which it costs something to
+// notice that its peer is gone can begin to watch only then. Call it before Run.
+func (c *Call) OnWait(f func()) { c.source.SetWaitHandler(f) }
+
 // Cancel cancels the request, as a transport does whose stream was closed.
 // It reports whether this was the cancel that decided the request, and never blocks.
 func (c *Call) Cancel(origin cancellation.Origin, reason string) bool {
