@@ -1,16 +1,15 @@
 package main
 
 import (
-	"time"
-
 	"github.com/heedmcp/heed/server"
+	fixtures "github.com/heedmcp/heed/transport/transporttest/fixture"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // fixture is the server and what its handlers share.
 type fixture struct {
-	server *server.Server // set by newFixture, never changed
-	events events         // what the cancellation fixtures have done
+	server       *server.Server         // set by newFixture, never changed
+	cancellation *fixtures.Fixtures // the same
 }
 
 // newFixture returns a server with everything registered. options may be nil.
@@ -36,26 +35,10 @@ func newFixture(options *server.Options) *fixture {
 	f.addStreams()
 	f.addPrompts()
 	f.addResources()
-	f.addCompletions()
+	f.cancellation = fixtures.Register(f.server)
 	f.addSubscriptions()
-	f.addEcho()
-	f.addWaits()
-	f.addWork()
-	f.addHook()
-	f.addShield()
-	f.addNested()
-	f.addEvents()
-	f.addStats()
-	f.addMethod()
 	return f
 }
 
 // nothing is the arguments of a tool that takes none.
 type nothing struct{}
-
-// done is the text that fixtures return when they come to their end.
-const done = "done"
-
-// Defaults and bounds of arguments that are durations stand in struct tags; this
-// turns the milliseconds into a duration.
-func millis(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }

@@ -8,11 +8,30 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	fixtures "github.com/heedmcp/heed/transport/transporttest/fixture"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 const reason = "user pressed stop"
+
+type event = fixtures.Event
+
+// eventList is what cancel_events returns.
+type eventList struct {
+	Events []event `json:"events"`
+}
+
+// stats is what cancel_stats returns.
+type stats struct {
+	Goroutines      int   `json:"goroutines"`
+	InFlight        int   `json:"in_flight"`
+	Lingering       int   `json:"lingering"`
+	Parked          int   `json:"parked"`
+	Sessions        int   `json:"sessions"`
+	DroppedMessages int64 `json:"dropped_messages"`
+	Unresponsive    int64 `json:"unresponsive"`
+}
 
 var (
 	started   = event{Event: "started"}
@@ -275,16 +294,6 @@ func TestEventsOfATagAndOfAll(t *testing.T) {
 		}
 		assert.Equal(t, want, all.Events)
 	})
-}
-
-func TestEventsAreBounded(t *testing.T) {
-	var e events
-	for range 3 * maxEvents {
-		e.add("a", "step", 1, nil)
-	}
-	e.add("last", "step", 2, nil)
-	assert.LessOrEqual(t, len(e.of("")), maxEvents)
-	assert.Len(t, e.of("last"), 1)
 }
 
 // The request that asks does not count itself.

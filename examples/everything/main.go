@@ -8,9 +8,9 @@
 //
 // Over HTTP the path is /mcp. Both serve every protocol revision.
 //
-// What the cancellation fixtures do they also write down: cancel_events lists the
-// events by tag (event.go), cancel_stats counts what is left running (stats.go).
-// The rest is what the official conformance suite asks for.
+// The cancellation fixtures are those of package transport/transporttest/fixture. What
+// they do they also write down: cancel_events lists the events by tag, cancel_stats
+// counts what is left running. The rest is what the official conformance suite asks for.
 package main
 
 import (

@@ -9,13 +9,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-const promptWait = "cancel_wait_prompt"
-
-// waitArguments are the arguments of a prompt, which are text.
-type waitArguments struct {
-	Tag string `json:"tag" jsonschema_description:"the name under which the events are recorded"`
-}
-
 type twoArguments struct {
 	Arg1 string `json:"arg1" jsonschema_description:"the first argument"`
 	Arg2 string `json:"arg2" jsonschema_description:"the second argument"`
@@ -64,14 +57,7 @@ func (f *fixture) addPrompts() {
 			"user_context": form("What is the context of the prompt?", formContext),
 		}}, nil
 	})
-	server.MustAddPrompt(f.server, &mcp.Prompt{
-		Name: promptWait, Description: "A prompt that waits as cancel_wait does.",
-	}, func(ctx context.Context, _ *servercontext.Request, in waitArguments) (string, error) {
-		if err := f.wait(ctx, in.Tag, defaultWait); err != nil {
-			return "", err
-		}
-		return done, nil
-	})
+	f.server.MustSetPromptCompletion("test_prompt_with_arguments", "arg1", server.CompleteFrom("paris", "park", "party"))
 }
 
 func fromUser(content mcp.Content) *mcp.PromptMessage {

@@ -9,12 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-const (
-	watchedURI        = "test://watched-resource"
-	waitTemplate      = "cancel://wait/{tag}"
-	subscribePrefix   = "cancel://subscribe/"
-	subscribeTemplate = subscribePrefix + "{tag}"
-)
+const watchedURI = "test://watched-resource"
 
 func (f *fixture) addResources() {
 	f.addText("test://static-text", "static-text", "Text that never changes.", "This is the content of the static text resource.")
@@ -35,17 +30,6 @@ func (f *fixture) addResources() {
 		}{id, true, "Data for ID: " + id})
 		return string(b), err
 	})
-	server.MustAddResourceTemplate(f.server, &mcp.ResourceTemplate{
-		URITemplate: waitTemplate, Name: "cancel-wait", Description: "Waits as cancel_wait does before it is read.", MIMEType: "text/plain",
-	}, func(ctx context.Context, _ *servercontext.Request, in server.ReadIn) (string, error) {
-		if err := f.wait(ctx, in.Variables.Get("tag"), defaultWait); err != nil {
-			return "", err
-		}
-		return done, nil
-	})
-	server.MustAddResourceTemplate(f.server, &mcp.ResourceTemplate{
-		URITemplate: subscribeTemplate, Name: "cancel-subscribe", Description: "Waits as cancel_wait does before it is subscribed to.", MIMEType: "text/plain",
-	}, func(context.Context, *servercontext.Request, server.ReadIn) (string, error) { return done, nil })
 }
 
 // addText adds a resource whose text never changes.

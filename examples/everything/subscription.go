@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"net/url"
-	"strings"
 	"time"
 
-	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 )
 
@@ -14,21 +11,16 @@ import (
 const updatePace = 3 * time.Second
 
 func (f *fixture) addSubscriptions() {
-	f.server.OnSubscribe(f.subscribe)
+	f.server.OnSubscribe(f.subscribe) // after the cancellation fixtures have set theirs
 }
 
-// subscribe decides on a subscription, and takes its time for those that a tag
-// stands in.
-func (f *fixture) subscribe(ctx context.Context, _ *servercontext.Request, uri string) error {
+// subscribe decides on a subscription. The cancellation fixtures take their time for
+// those that a tag stands in.
+func (f *fixture) subscribe(ctx context.Context, req *servercontext.Request, uri string) error {
 	if uri == watchedURI {
 		return nil
 	}
-	escaped, ok := strings.CutPrefix(uri, subscribePrefix)
-	tag, err := url.PathUnescape(escaped)
-	if !ok || err != nil || tag == "" {
-		return server.ResourceNotFound(uri)
-	}
-	return f.wait(ctx, tag, defaultWait)
+	return f.cancellation.Subscribe(ctx, req, uri)
 }
 
 // update tells the subscribers of the watched resource, again and again until

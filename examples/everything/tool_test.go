@@ -49,6 +49,7 @@ var tools = []string{
 	"cancel_hook",
 	"cancel_shield",
 	"cancel_nested",
+	"cancel_then_nested",
 	"cancel_sequence",
 	"cancel_events",
 	"cancel_stats",
@@ -98,20 +99,21 @@ func TestFirstToolNeedsNoArguments(t *testing.T) {
 // Arguments of the cancellation fixtures, by tool: * marks those that must be given.
 func TestArgumentsOfFixtures(t *testing.T) {
 	want := map[string][]string{
-		"cancel_wait":     {"tag*", "ms"},
-		"cancel_timeout":  {"tag*", "ms"},
-		"cancel_error":    {"tag*"},
-		"cancel_panic":    {"tag*"},
-		"cancel_foreign":  {"tag*"},
-		"cancel_poll":     {"tag*", "steps", "step_ms"},
-		"cancel_ignore":   {"tag*", "ms"},
-		"cancel_hook":     {"tag*"},
-		"cancel_shield":   {"tag*", "ms"},
-		"cancel_nested":   {"tag*", "kind*", "then_ms"},
-		"cancel_sequence": {"tag*"},
-		"cancel_events":   {"tag"},
-		"cancel_stats":    nil,
-		"echo":            {"text*", "progress"},
+		"cancel_wait":        {"tag*", "ms"},
+		"cancel_timeout":     {"tag*", "ms"},
+		"cancel_error":       {"tag*"},
+		"cancel_panic":       {"tag*"},
+		"cancel_foreign":     {"tag*"},
+		"cancel_poll":        {"tag*", "steps", "step_ms"},
+		"cancel_ignore":      {"tag*", "ms", "log"},
+		"cancel_hook":        {"tag*"},
+		"cancel_shield":      {"tag*", "ms"},
+		"cancel_nested":      {"tag*", "kind*", "then_ms"},
+		"cancel_sequence":    {"tag*"},
+		"cancel_then_nested": {"tag*", "kind*"},
+		"cancel_events":      {"tag"},
+		"cancel_stats":       nil,
+		"echo":               {"text*", "progress"},
 	}
 	inEachEra(t, func(t *testing.T, c *client) {
 		got := map[string][]string{}

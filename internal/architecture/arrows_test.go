@@ -52,6 +52,12 @@ var arrows = []arrow{
 		why:     "the server knows requests and sessions and never learns which transport it serves",
 	},
 	{
+		pattern: "transport/transporttest",
+		heed:    []string{"cancellation", "servercontext", "server", "internal/*", "transport/transporttest/*"},
+		foreign: []string{"*"},
+		why:     "the contract of transports is tried from outside, whatever the transport",
+	},
+	{
 		pattern: "transport/*",
 		heed:    []string{"cancellation", "servercontext", "server", "internal/*"},
 		foreign: []string{"*"},
