@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/transport/streamable"
@@ -93,6 +94,7 @@ func serveHandler(t testing.TB, s *server.Server, h *streamable.Handler, outer h
 		e.client.CloseIdleConnections()
 		_ = e.srv.Close()
 		<-served
+		<-time.After(time.Second) // net/http lingers on a connection that it closes early
 	})
 	return e
 }

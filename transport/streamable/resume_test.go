@@ -202,6 +202,7 @@ func TestDisconnectGrace(t *testing.T) {
 		begin := time.Now()
 		require.Equal(t, cancellation.Disconnect, f.next("a").Origin)
 		require.Equal(t, time.Minute, time.Since(begin))
+		synctest.Wait()
 		require.Equal(t, http.StatusNoContent, in.do(resumeAt(prime.id)).status)
 	})
 }
