@@ -54,6 +54,8 @@ type Call struct {
 	watch     *time.Timer            // fires when a cancelled handler outlives the grace period
 
 	retry     retry                     // what answered input requests brought; guarded by mu
+	detached  *Detached                 // set when the call has no peer of its own; never changed
+	beside    atomic.Pointer[Call]      // the work that runs beside it; set by Detach, nil for most
 	operation atomic.Pointer[operation] // what the call attends; set by Run, nil for most
 	yield     chan attended             // what the operation gives it; set with operation
 
@@ -179,10 +181,13 @@ func (c *Call) invoke() (result any, err error) {
 // cancel is the one door: peers, transports, limits, operators and shutdown all
 // come through here.
 func (c *Call) cancel(origin cancellation.Origin, reason string) bool {
+	if attended, accepted := c.detached.cancelAttended(origin, reason); attended {
+		return accepted
+	}
 	if !c.source.Cancel(origin, reason) {
 		return false
 	}
-	if !origin.AnswerOwed() {
+	if !c.owes(origin) {
 		c.leave() // the client may reuse the id at once
 	}
 	c.server.counters.lingering.Add(1)
@@ -218,10 +223,14 @@ func (c *Call) cancel(origin cancellation.Origin, reason string) bool {
 
 // silenceUnlessOwed ends the request's stream where the peer gets no answer.
 func (c *Call) silenceUnlessOwed(origin cancellation.Origin) {
-	if !origin.AnswerOwed() && !c.silent.Swap(true) {
+	if !c.owes(origin) && !c.silent.Swap(true) {
 		c.reply.Silence()
 	}
 }
+
+// owes tells whether a request that was cancelled by origin is to be answered. What
+// has left its request always is: somebody will come and ask.
+func (c *Call) owes(origin cancellation.Origin) bool { return origin.AnswerOwed() || c.detached != nil }
 
 // leave takes c out of its session's calls, once.
 func (c *Call) leave() {
@@ -255,7 +264,7 @@ func (c *Call) finish(result any, err error) {
 	switch {
 	case cancelled == nil:
 		answered = c.answer(result, err)
-	case !cancelled.Origin.AnswerOwed():
+	case !c.owes(cancelled.Origin):
 		c.leave()
 		c.server.counters.lingering.Add(-1)
 		if err == nil {
@@ -269,6 +278,7 @@ func (c *Call) finish(result any, err error) {
 		}
 		answered = c.answer(result, told)
 	}
+	c.detached.ended(cancelled, err)
 	c.report(cancelled, err, returned, answered)
 	c.session.returned(c)
 }
@@ -279,7 +289,7 @@ func (c *Call) overdue() {
 	if cancelled == nil || c.handler.Load() == handlerReturned {
 		return
 	}
-	if cancelled.Origin.AnswerOwed() {
+	if cancelled.Origin.AnswerOwed() && c.detached == nil {
 		c.answer(nil, cancelled)
 	}
 	if c.handler.Load() == handlerRunning {

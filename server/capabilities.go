@@ -35,6 +35,7 @@ func (s *Server) offered(r *registry) *mcp.ServerCapabilities {
 		}
 		extensions[id] = settings
 	}
+	r.advertise(extensions)
 	c.Extensions = extensions
 	return c
 }

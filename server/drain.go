@@ -78,7 +78,7 @@ func (s *Server) abandon(sessions []*Session) error {
 	left := &DrainError{}
 	for _, ss := range sessions {
 		for _, c := range ss.snapshot() {
-			if cancelled := c.source.Requested(); cancelled != nil && cancelled.Origin.AnswerOwed() {
+			if cancelled := c.source.Requested(); cancelled != nil && cancelled.Origin.AnswerOwed() && c.detached == nil {
 				c.answer(nil, cancelled)
 			}
 			left.Left = append(left.Left, c.describe())

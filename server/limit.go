@@ -30,6 +30,9 @@ func (c *Call) startLimit() {
 }
 
 func (c *Call) hardLimit() time.Duration {
+	if c.detached != nil {
+		return 0 // the request's own hard maximum ends with the request
+	}
 	if t := c.method.toolOf(c); t != nil && t.options.MaxTimeout != 0 {
 		return t.options.MaxTimeout
 	}

@@ -62,6 +62,10 @@ func (s *Server) handleListen(ctx context.Context, req *servercontext.Request) (
 	filter.ResourceSubscriptions = c.grantSubscriptions(ctx, filter.ResourceSubscriptions)
 	defer c.revokeSubscriptions(ctx, filter.ResourceSubscriptions)
 	sub := newSubscription(filter)
+	defer sub.closeFields()
+	if err := c.openFields(ctx, sub); err != nil {
+		return nil, err
+	}
 	stop := s.events.subscribe(sub.note)
 	defer stop()
 	if err := sub.acknowledge(c); err != nil {
@@ -70,7 +74,7 @@ func (s *Server) handleListen(ctx context.Context, req *servercontext.Request) (
 	for {
 		select {
 		case <-sub.wake:
-			if err := sub.flush(c); err != nil {
+			if err := sub.flush(ctx, c); err != nil {
 				return nil, err
 			}
 		case <-ctx.Done():
@@ -140,6 +144,7 @@ type subscription struct {
 	filter *listenFilter       // what was agreed on; never changed
 	uris   map[string]struct{} // the resources in it; never changed
 	wake   chan struct{}       // holds a token while something is to be told; capacity 1
+	fields []*listening        // what extensions add; never changed once it is acknowledged
 
 	mu      sync.Mutex          // guards the fields below
 	changed [3]bool             // lists that changed, by eventKind; set by note, cleared by flush
@@ -171,6 +176,11 @@ func (sub *subscription) note(ev event) {
 	default:
 		return
 	}
+	sub.rouse()
+}
+
+// rouse has flush called soon.
+func (sub *subscription) rouse() {
 	select {
 	case sub.wake <- struct{}{}:
 	default:
@@ -191,11 +201,11 @@ func (sub *subscription) wants(ev event) bool {
 
 // acknowledge tells the client what was agreed on (L1).
 func (sub *subscription) acknowledge(c *Call) error {
-	filter, err := appendJSON([]byte(`,"notifications":`), sub.filter)
+	filter, err := sub.acknowledged()
 	if err != nil {
 		return err
 	}
-	return c.notifySubscriber("notifications/subscriptions/acknowledged", filter)
+	return c.notifySubscriber("notifications/subscriptions/acknowledged", append([]byte(`,"notifications":`), filter...))
 }
 
 var changedMethods = [3]string{
@@ -205,7 +215,7 @@ var changedMethods = [3]string{
 }
 
 // flush tells the client what has happened.
-func (sub *subscription) flush(c *Call) error {
+func (sub *subscription) flush(ctx context.Context, c *Call) error {
 	sub.mu.Lock()
 	changed, updated := sub.changed, sub.updated
 	sub.changed, sub.updated = [3]bool{}, nil
@@ -218,6 +228,9 @@ func (sub *subscription) flush(c *Call) error {
 	}
 	for uri := range updated {
 		errs = append(errs, c.notifySubscriber("notifications/resources/updated", jsonrpc.AppendString([]byte(`,"uri":`), uri)))
+	}
+	for _, l := range sub.fields {
+		errs = append(errs, l.flush(ctx, c))
 	}
 	return errors.Join(errs...)
 }

@@ -19,10 +19,15 @@ func (c *Call) paramsOf(req *servercontext.Request) callParams {
 	if len(all) == len(c.params.all) && unsafe.SliceData([]byte(all)) == unsafe.SliceData(c.params.all) {
 		return c.params
 	}
+	return parseParams(all, c.method.nameParam)
+}
+
+// parseParams finds the members; nameParam is "" for methods without a name.
+func parseParams(all []byte, nameParam string) callParams {
 	p := callParams{all: all}
 	p.meta, _ = jsonrpc.Get(all, "_meta")
-	if c.method.nameParam != "" {
-		p.name, _ = jsonrpc.Get(all, c.method.nameParam)
+	if nameParam != "" {
+		p.name, _ = jsonrpc.Get(all, nameParam)
 		p.arguments, _ = jsonrpc.Get(all, "arguments")
 	}
 	return p

@@ -23,7 +23,8 @@ type registry struct {
 	filters    filters
 	hooks      hooks
 	custom     map[string]*method // by method name
-	had        features           // kinds that were ever registered; only grows
+	extensions map[string]*Extension
+	had        features // kinds that were ever registered; only grows
 
 	// The rest is derived by compile and never set elsewhere.
 	toolList     func() *list[*mcp.Tool]
@@ -61,6 +62,8 @@ func newRegistry() *registry {
 		resources: map[string]*resource{},
 		templates: map[string]*template{},
 		custom:    map[string]*method{},
+
+		extensions: map[string]*Extension{},
 	}
 }
 
@@ -76,6 +79,7 @@ func (r *registry) clone() *registry {
 		filters:    r.filters,
 		hooks:      r.hooks,
 		custom:     maps.Clone(r.custom),
+		extensions: maps.Clone(r.extensions),
 		had:        r.had,
 	}
 }

@@ -38,6 +38,10 @@ func (c *Call) report(cancelled *cancellation.Error, err error, returned time.Ti
 // times returns when a cancel was accepted and when the handler noticed.
 func (c *Call) times() (requested, observed time.Time) {
 	requested, observed = c.source.Times()
+	if work := c.beside.Load(); work != nil {
+		_, observed = work.source.Times() // the request itself only waits
+		return requested, observed
+	}
 	if op := c.operation.Load(); op != nil {
 		var ended time.Time
 		ended, observed = op.source.Times()

@@ -291,6 +291,14 @@ func (ss *Session) admit(c *Call) (a admission, overtaken *earlyCancel) {
 	return admitted, overtaken
 }
 
+// adopt registers a call that has no id here: work that has left its request.
+func (ss *Session) adopt(c *Call) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	put(&ss.running, c, struct{}{})
+	ss.server.counters.inFlight.Add(1)
+}
+
 // refusing tells whether requests are refused because of a shutdown.
 func (ss *Session) refusing() bool {
 	ss.mu.Lock()

@@ -45,6 +45,13 @@ func (c *Call) acquire(s *slots, which uint32) bool {
 	return true
 }
 
+// takeToolSlot takes over the tool's slot that another call of the same tool holds.
+func (c *Call) takeToolSlot(from *Call) {
+	if from.slot.And(^holdsTool)&holdsTool != 0 {
+		c.slot.Or(holdsTool)
+	}
+}
+
 // releaseSlots gives back what the call holds. A cancel does so at once: a
 // handler that ignores its token must not keep others from running.
 func (c *Call) releaseSlots() {

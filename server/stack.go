@@ -26,7 +26,9 @@ func (c *Call) stack() string {
 		buf = make([]byte, 2*len(buf))
 	}
 	frame := []byte(fmt.Sprintf("(*Call).invoke(%p", c))
-	if op := c.operation.Load(); op != nil {
+	if work := c.beside.Load(); work != nil {
+		frame = []byte(fmt.Sprintf("(*Call).invoke(%p", work))
+	} else if op := c.operation.Load(); op != nil {
 		frame = []byte(fmt.Sprintf("(*operation).invoke(%p", op))
 	}
 	for _, one := range bytes.Split(buf, []byte("\n\n")) {

@@ -27,6 +27,8 @@ type ToolOptions struct {
 	MaxConcurrent int
 	// NoText leaves out the text copy of a structured result, to save tokens.
 	NoText bool
+	// Extensions are what extensions should know of the tool, by their ids.
+	Extensions map[string]any
 }
 
 // ToolHandler is the handler of a typed tool. In is a struct (or map) that the

@@ -19,6 +19,21 @@ func calledTool(c *Call) *tool {
 	return c.reg.tools[name]
 }
 
+// CalledTool is the tool that a tools/call is for and what its registration says to
+// the extension with that id, for middleware. The tool is nil when ctx belongs to
+// another request, or when there is no such tool for its client. It must not be changed.
+func CalledTool(ctx context.Context, req *servercontext.Request, extension string) (t *mcp.Tool, said any) {
+	c := callFrom(ctx)
+	if c == nil || c.method.name != methodCallTool {
+		return nil, nil
+	}
+	name, _ := jsonrpc.Unquote(c.paramsOf(req).name)
+	if found := c.findTool(ctx, name); found != nil {
+		return found.definition, found.options.Extensions[extension]
+	}
+	return nil, nil
+}
+
 // handleCallTool serves tools/call.
 //
 // Specification: server/tools, calling tools.
