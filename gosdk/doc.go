@@ -45,8 +45,12 @@
 //     and structured content against the output schema; what does not fit is a tool
 //     error, worded by Heed. Raw handlers still get the arguments as they were sent, typed
 //     ones with defaults applied.
+//   - Output that is no object is wrapped as {"result": …} for revisions before 2026-07-28,
+//     which know only objects, and its schema with it. The text copy is the encoding of the
+//     value as it is, with its members in order and its numbers exact.
 //   - An error of a raw tool that carries no code is answered with -32603 instead
 //     of 0. An error that came from the client keeps its text but not its code.
+//   - Missing arguments that a prompt requires are refused before its handler runs.
 //   - notifications/cancelled does not pass through middleware.
 //   - Methods that the official SDK does not know pass through middleware as
 //     [CustomParams] and [CustomResult].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func implementation() *mcp.Implementation { return &mcp.Implementation{Name: "te
 
 func newServer(t testing.TB) *gosdk.Server {
 	t.Helper()
-	return gosdk.NewServer(implementation(), nil, &server.Options{ProgressInterval: -1})
+	return gosdk.NewServer(implementation(), nil, &server.Options{ProgressInterval: -1, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // connect serves s over the official in-memory transport and returns the
@@ -39,11 +40,16 @@ func connect(t testing.TB, s *server.Server, version string, o *mcp.ClientOption
 	t.Helper()
 	here, there := mcp.NewInMemoryTransports()
 	served := make(chan error, 1)
-	go func() { served <- gosdk.Serve(context.Background(), s, there) }()
+	ctx, stop := context.WithCancel(context.Background())
+	go func() { served <- gosdk.Serve(ctx, s, there) }()
 	cs, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "2"}, o).Connect(
 		t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	require.NoError(t, err)
 	t.Cleanup(func() {
+		defer stop()
+		if t.Failed() {
+			stop() // the client's Close waits for handlers of its own
+		}
 		_ = cs.Close()
 		require.NoError(t, receive(t, served))
 	})
