@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/internal/jsonrpc"
+	"github.com/heedmcp/heed/server"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 )
 
@@ -142,12 +143,12 @@ func (a *Auth) grants(info *auth.TokenInfo, needed []string) bool {
 
 // permits checks the scopes that the call itself needs, or answers it. A batch
 // needs those of all its calls.
-func (a *Auth) permits(p *post) bool {
+func (a *Auth) permits(s *server.Server, p *post) bool {
 	if a.ScopesFor == nil {
 		return true
 	}
 	needed := slices.Clone(a.Scopes)
-	for _, scope := range a.needed(p) {
+	for _, scope := range a.needed(s, p) {
 		if !slices.Contains(needed, scope) {
 			needed = append(needed, scope)
 		}
@@ -159,9 +160,9 @@ func (a *Auth) permits(p *post) bool {
 	return false
 }
 
-func (a *Auth) needed(p *post) (scopes []string) {
+func (a *Auth) needed(s *server.Server, p *post) (scopes []string) {
 	if !p.batch {
-		return a.neededBy(&p.msg)
+		return a.neededBy(s, &p.msg)
 	}
 	elements, fault := jsonrpc.Batch(p.body, jsonrpc.Limits{})
 	if fault != nil {
@@ -170,17 +171,17 @@ func (a *Auth) needed(p *post) (scopes []string) {
 	for element := range elements {
 		var m jsonrpc.Message
 		if jsonrpc.Scan(element, jsonrpc.Limits{}, &m) == nil {
-			scopes = append(scopes, a.neededBy(&m)...)
+			scopes = append(scopes, a.neededBy(s, &m)...)
 		}
 	}
 	return scopes
 }
 
-func (a *Auth) neededBy(m *jsonrpc.Message) []string {
+func (a *Auth) neededBy(s *server.Server, m *jsonrpc.Message) []string {
 	if m.Kind != jsonrpc.KindRequest {
 		return nil
 	}
-	raw, _ := m.Param(nameMember(m.Method))
+	raw, _ := m.Param(s.NameParam(m.Method))
 	name, _ := jsonrpc.Unquote(raw)
 	return a.ScopesFor(m.Method, name)
 }

@@ -74,7 +74,7 @@ func (h *Handler) checkHeaders(p *post, meta metadata) string {
 	case method != m.Method:
 		return fmt.Sprintf("Mcp-Method is %q, the body says %q", bounded(method), bounded(m.Method))
 	}
-	if member := nameMember(m.Method); member != "" {
+	if member := h.server.NameParam(m.Method); member != "" {
 		raw, _ := m.Param(member)
 		if wrong := checkName(header[headerName], raw); wrong != "" {
 			return wrong
@@ -82,20 +82,6 @@ func (h *Handler) checkHeaders(p *post, meta metadata) string {
 	}
 	if m.Method == "tools/call" {
 		return h.checkParams(header, m)
-	}
-	return ""
-}
-
-// nameMember is the member of params that the Mcp-Name header repeats for a
-// method, "" if there is none.
-func nameMember(method string) string {
-	switch method {
-	case "tools/call", "prompts/get":
-		return "name"
-	case "resources/read":
-		return "uri"
-	case "tasks/get", "tasks/update", "tasks/cancel":
-		return "taskId"
 	}
 	return ""
 }

@@ -23,6 +23,7 @@ type post struct {
 	accepts accepts
 	version string // what the version header says, "" without one
 	token   *auth.TokenInfo
+	reply   reply // made by newReply, for requests without a session
 }
 
 // servePost serves one message, or a batch, from a client.
@@ -54,7 +55,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request) {
 	}
 	p.version = version
 	p.token = auth.TokenInfoFromContext(r.Context())
-	if a := h.options.Auth; a != nil && !a.permits(p) {
+	if a := h.options.Auth; a != nil && !a.permits(h.server, p) {
 		return
 	}
 	h.dispatch(p)

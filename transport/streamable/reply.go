@@ -33,8 +33,9 @@ type reply struct {
 	stream    bool // the response may become an event stream
 	eager     bool // and does so at once
 
-	calls []*server.Call // accepted; appended by start, before any of them runs
-	apart bool           // they run on goroutines of their own, not on ServeHTTP's; set by newReply and start
+	calls []*server.Call  // accepted; appended by start, before any of them runs
+	one   [1]*server.Call // where calls are kept unless it is a batch
+	apart bool            // they run on goroutines of their own, not on ServeHTTP's; set by newReply and start
 
 	silenced atomic.Bool // set by Silence
 
@@ -57,7 +58,8 @@ func newReply(h *Handler, p *post, stateless bool) *reply {
 	// The answer to a subscription is an event stream by its nature.
 	subscription := stateless && p.msg.Method == "subscriptions/listen"
 	mode := h.options.Response
-	return &reply{
+	r := &p.reply
+	*r = reply{
 		handler:   h,
 		context:   p.r.Context(),
 		extra:     p.extra(),
@@ -69,11 +71,15 @@ func newReply(h *Handler, p *post, stateless bool) *reply {
 		apart: p.r.ProtoMajor != 1,
 		sink:  sink{w: p.w, timeout: h.options.WriteTimeout},
 	}
+	return r
 }
 
 // start takes a call that the server has accepted. It runs on the goroutine
 // that reads, before any call does.
 func (r *reply) start(c *server.Call) {
+	if r.calls == nil {
+		r.calls = r.one[:0]
+	}
 	r.calls = append(r.calls, c)
 	// Where the runtime may have to answer for a handler that does not return, the
 	// response must be able to end before it.
