@@ -18,39 +18,38 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Cancels of every origin, the end of the handler and the grace period race; the
-// peer's reply checks that each request is settled exactly once.
+// Cancels of every origin, the end of the handler, a limit and the grace period come at
+// the same instants; the peer's replies check that each request is settled exactly once.
 func TestInvariant_C1_SettledExactlyOnce(t *testing.T) {
-	for _, version := range []string{server.Version20251125, server.Version20260728} {
-		f := newFixture(t, &server.Options{Grace: 200 * time.Microsecond, Timeout: 300 * time.Microsecond})
-		f.tool("short", func(ctx context.Context, req *servercontext.Request, in tagged) (any, error) {
-			_ = req.Progress(ctx, 1, 0, "")
+	o := &server.Options{Grace: 200 * time.Microsecond, Timeout: 300 * time.Microsecond}
+	eachEraWith(t, o, peerOptions{}, func(t *testing.T, f *fixture, p *peer) {
+		f.tool("short", func(_ context.Context, req *servercontext.Request, in tagged) (any, error) {
+			_ = req.Progress(context.Background(), 1, 0, "")
 			time.Sleep(time.Duration(in.N) * 100 * time.Microsecond)
 			_ = req.Progress(context.Background(), 2, 0, "")
 			return "done", nil
 		})
 		var calls sync.WaitGroup
-		p := newPeer(t, f.Server, peerOptions{Version: version, Start: func(c *server.Call) {
+		n := 0
+		p.start = func(c *server.Call) {
+			n++
+			wait := time.Duration(n%7) * 100 * time.Microsecond
 			calls.Go(c.Run)
 			for _, o := range origins {
-				calls.Go(func() { c.Cancel(o, "race") })
+				calls.Go(func() {
+					time.Sleep(wait)
+					c.Cancel(o, "race")
+				})
 			}
-		}})
-		for id := range 300 {
+		}
+		for id := range 200 {
 			p.Call(id, "short", tagged{N: id % 6}, M{"progressToken": id})
 		}
 		calls.Wait()
-		p.await("all settled", func() bool {
-			for _, r := range p.all {
-				if r.answer() == nil && !r.silenced() {
-					return false
-				}
-			}
-			return true
-		})
+		p.settle()
 		require.Zero(t, f.Stats().InFlight)
 		require.Zero(t, f.Stats().Lingering)
-	}
+	})
 }
 
 // A test's handler may fail the test, which ends its goroutine.

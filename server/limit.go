@@ -10,23 +10,23 @@ import (
 // Limited reports whether the request has a time limit of its own, its tool's or
 // the server's, so that it may have to be answered while its handler still runs.
 func (c *Call) Limited() bool {
-	d := c.server.options.Timeout
-	if t := c.method.toolOf(c); t != nil && t.options.Timeout != 0 {
-		d = t.options.Timeout
-	}
-	return d > 0 || c.hardLimit() > 0
+	return !c.method.endless && (c.ownLimit() > 0 || c.hardLimit() > 0)
 }
 
 // startLimit starts the request's time limit, if it has one. It runs once,
 // before the handler starts.
 func (c *Call) startLimit() {
-	d := c.server.options.Timeout
+	if c.Limited() {
+		c.setLimit(c.ownLimit())
+	}
+}
+
+// ownLimit is the tool's limit, or else the server's.
+func (c *Call) ownLimit() time.Duration {
 	if t := c.method.toolOf(c); t != nil && t.options.Timeout != 0 {
-		d = t.options.Timeout
+		return t.options.Timeout
 	}
-	if d > 0 || c.hardLimit() > 0 {
-		c.setLimit(d)
-	}
+	return c.server.options.Timeout
 }
 
 func (c *Call) hardLimit() time.Duration {

@@ -60,7 +60,7 @@ type method struct {
 	tool func(*Call) *tool
 
 	// endless says that its requests last until somebody ends them: they are not
-	// counted as in flight, and a shutdown ends them first.
+	// counted as in flight, have no limits, and a shutdown ends them first.
 	endless bool
 
 	handler Handler

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -163,19 +164,20 @@ func TestInvariant_P2_OneRequestAttends(t *testing.T) {
 
 // A cancel that races with the parking of its request ends the handler, whichever is first.
 func TestInvariant_P2_CancelRacesWithParking(t *testing.T) {
-	f := newFixture(t, &server.Options{ParkTimeout: time.Hour})
-	f.addAsk()
-	p := newPeer(t, f.Server, statelessScopes["stream"])
-	for id := range 600 {
-		r := p.Call(id, "ask", nil)
-		time.Sleep(time.Duration(id%40)*10*time.Microsecond + 900*time.Microsecond)
-		p.Cancel(id, "race")
-		p.await("settled", func() bool { return r.silenced() || r.answer() != nil })
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience())
-	defer cancel()
-	require.NoError(t, p.ss.Wait(ctx), "a handler was not told of the cancel")
-	require.Zero(t, f.Stats().Parked)
+	inBubbleWith(t, &server.Options{ParkTimeout: time.Hour}, statelessScopes["stream"], func(t *testing.T, f *fixture, p *peer) {
+		f.addAsk()
+		for id := range 2000 {
+			p.Call(id, "ask", nil)
+			time.Sleep(time.Millisecond) // the questions are put to the client at this very instant
+			for range id % 50 {
+				runtime.Gosched()
+			}
+			p.Cancel(id, "race")
+			p.settle()
+			require.Zero(t, f.Stats().Parked, "the handler was not told of the cancel of request %d", id)
+		}
+		require.NoError(t, p.ss.Wait(t.Context()))
+	})
 }
 
 func TestInvariant_P3_AParkedOperationEnds(t *testing.T) {
@@ -186,15 +188,9 @@ func TestInvariant_P3_AParkedOperationEnds(t *testing.T) {
 		"by the time limit": {"timeout", func(t *testing.T, f *fixture, p *peer) { time.Sleep(10*time.Minute + time.Second) }},
 		"with the server":   {"shutdown", func(t *testing.T, f *fixture, p *peer) { require.NoError(t, f.Drain(t.Context())) }},
 		"by a cancel": {"peer", func(t *testing.T, f *fixture, p *peer) {
-			if p.ss == f.Stateless() {
-				t.Skip("requests over HTTP have no id that could be cancelled")
-			}
 			p.Cancel(1, "stop")
 		}},
 		"with its session": {"session_end", func(t *testing.T, f *fixture, p *peer) {
-			if p.ss == f.Stateless() {
-				t.Skip("it is never closed")
-			}
 			p.ss.Close(cancellation.SessionEnd, "bye")
 		}},
 		"with a drain of its session": {"shutdown", func(t *testing.T, f *fixture, p *peer) {
