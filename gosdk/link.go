@@ -76,12 +76,15 @@ func (l *link) read(ctx context.Context) {
 			l.log.Debug("ignored a message that cannot be encoded", "error", err)
 			continue
 		}
-		l.session.Receive(raw, (*linkReply)(l), extraFrom(m), nil)
+		l.session.Receive(raw, &linkReply{link: l, silent: make(chan struct{})}, extraFrom(m), nil)
 	}
 }
 
 // send queues a message to be written.
-func (l *link) send(msg []byte) error {
+func (l *link) send(msg []byte) error { return l.sendUnless(nil, msg) }
+
+// sendUnless is send that stops waiting for room when never is closed.
+func (l *link) sendUnless(never <-chan struct{}, msg []byte) error {
 	select {
 	case <-l.closing:
 		return errLinkClosed
@@ -91,6 +94,8 @@ func (l *link) send(msg []byte) error {
 	}
 	select {
 	case l.queue <- bytes.Clone(msg):
+		return nil
+	case <-never:
 		return nil
 	case <-l.closing:
 		return errLinkClosed
@@ -190,9 +195,15 @@ func (l *link) await(d time.Duration) {
 	}
 }
 
-// linkReply is the server.Reply of all requests: they share the connection.
-type linkReply link
+// linkReply is the server.Reply of one request. All share the connection.
+type linkReply struct {
+	link   *link
+	silent chan struct{} // closed by Silence, which is called once: a handler that waits for room is freed
+}
 
-func (r *linkReply) Send(msg []byte) error    { return (*link)(r).send(msg) }
-func (r *linkReply) Answer(msg []byte, _ int) { _ = (*link)(r).send(msg) } // the peer is gone: nobody to tell
-func (r *linkReply) Silence()                 {}
+func (r *linkReply) Send(msg []byte) error { return r.link.sendUnless(r.silent, msg) }
+
+// Answer has nobody to tell when the peer is gone.
+func (r *linkReply) Answer(msg []byte, _ int) { _ = r.link.send(msg) }
+
+func (r *linkReply) Silence() { close(r.silent) }

@@ -36,10 +36,31 @@ func Use(s Wrapper, middleware ...mcp.Middleware) {
 	s.Use(l.middleware)
 }
 
+// chain is a handler with middleware around it.
+type chain struct {
+	mu      sync.RWMutex
+	handler mcp.MethodHandler // changed by wrap only, under mu
+}
+
+// wrap adds middleware around what is there (M1).
+func (c *chain) wrap(middleware ...mcp.Middleware) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := len(middleware) - 1; i >= 0; i-- {
+		c.handler = middleware[i](c.handler)
+	}
+}
+
+func (c *chain) current() mcp.MethodHandler {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.handler
+}
+
 // layer is a chain of official middleware as one Heed middleware.
 type layer struct {
-	mu      sync.RWMutex
-	handler mcp.MethodHandler // the chain; changed by wrap only, under mu
+	chain
+	sending *chain // for the session calls of requests that it is the first to see; nil: none
 }
 
 func newLayer() *layer {
@@ -48,25 +69,10 @@ func newLayer() *layer {
 	return l
 }
 
-// wrap adds middleware around what is there (M1).
-func (l *layer) wrap(middleware ...mcp.Middleware) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := len(middleware) - 1; i >= 0; i-- {
-		l.handler = middleware[i](l.handler)
-	}
-}
-
-func (l *layer) chain() mcp.MethodHandler {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.handler
-}
-
 // middleware is the server.Middleware.
 func (l *layer) middleware(next server.Handler) server.Handler {
 	return func(ctx context.Context, req *servercontext.Request) (any, error) {
-		ctx, s, leave, err := enter(ctx, req)
+		ctx, s, leave, err := enterSending(ctx, req, l.sending)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +87,7 @@ func (l *layer) middleware(next server.Handler) server.Handler {
 			call = k.request(s, params)
 		}
 		x := &exchange{kind: k, request: req, next: next}
-		result, err := l.chain()(context.WithValue(ctx, exchangeKey{l}, x), req.Method(), call)
+		result, err := l.current()(context.WithValue(ctx, exchangeKey{l}, x), req.Method(), call)
 		return x.outcome(result, err)
 	}
 }

@@ -444,3 +444,44 @@ func TestMiddlewareAroundCustomMethods(t *testing.T) {
 	assert.Equal(t, M{"sum": 12., "_meta": M{"signed": true}}, p.request("1", "acme/add", M{"a": 1, "b": 2, "_meta": M{"x": "y"}}).result())
 	assert.Equal(t, M{"text": "HI peer"}, p.request("1", "acme/shout", M{"text": "hi"}).result())
 }
+
+func TestSendingMiddleware(t *testing.T) {
+	s := newServer(t)
+	var mu sync.Mutex
+	var sent []string
+	note := func(name string) mcp.Middleware {
+		return around(func(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+			mu.Lock()
+			sent = append(sent, name+" "+method)
+			mu.Unlock()
+			return next(ctx, method, req)
+		})
+	}
+	s.AddSendingMiddleware(note("b"), note("c"))
+	s.AddSendingMiddleware(around(func(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+		if p, ok := req.GetParams().(*mcp.LoggingMessageParams); ok {
+			p.Data = "redacted"
+		}
+		return note("a")(next)(ctx, method, req)
+	}))
+	gosdk.MustAddTool(s, &mcp.Tool{Name: "t"}, func(_ context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		if err := req.Session.Log(context.Background(), &mcp.LoggingMessageParams{Level: "error", Data: "secret"}); err != nil {
+			return nil, nil, err
+		}
+		return nil, nil, req.Session.Ping(context.Background(), nil)
+	})
+	p := newPeer(t, s.Server, server.Version20251125, M{})
+	p.request("9", "logging/setLevel", M{"level": "debug"}).result()
+	st := p.call("1", "t", M{}, nil)
+	line := st.line()
+	assert.Contains(t, line, "redacted")
+	assert.NotContains(t, line, "secret")
+	id, _ := question(t, st.line())
+	p.raw(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, id))
+	assert.NotContains(t, st.result(), "isError")
+	mu.Lock()
+	defer mu.Unlock()
+	assert.Equal(t, []string{
+		"a notifications/message", "b notifications/message", "c notifications/message", "a ping", "b ping", "c ping",
+	}, sent)
+}

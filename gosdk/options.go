@@ -129,6 +129,7 @@ func (s *Server) advertise(given *mcp.ServerOptions) {
 	}
 	// What was registered once stays advertised.
 	const name = "heed.none"
+	//lint:ignore SA1019 servers that still set it keep what it does
 	if given.HasTools || c.Tools != nil {
 		s.MustAddRawTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}},
 			func(context.Context, *servercontext.Request, json.RawMessage) (*mcp.CallToolResult, error) {
@@ -136,6 +137,7 @@ func (s *Server) advertise(given *mcp.ServerOptions) {
 			})
 		s.RemoveTools(name)
 	}
+	//lint:ignore SA1019 as above
 	if given.HasPrompts || c.Prompts != nil {
 		s.MustAddPrompt(&mcp.Prompt{Name: name},
 			func(context.Context, *servercontext.Request, map[string]string) (*mcp.GetPromptResult, error) {
@@ -143,6 +145,7 @@ func (s *Server) advertise(given *mcp.ServerOptions) {
 			})
 		s.RemovePrompts(name)
 	}
+	//lint:ignore SA1019 as above
 	if given.HasResources || c.Resources != nil {
 		const uri = "heed:none"
 		s.MustAddResource(&mcp.Resource{Name: name, URI: uri},

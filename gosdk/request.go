@@ -178,9 +178,15 @@ func appendMember(b []byte, name string, value []byte) []byte {
 type callKey struct{}
 
 // callOf returns the official request for a handler: what middleware passed on, or
-// a new one.
+// a new one. A request that goes on after its middleware has returned, as a task does,
+// gets a session that still acts for it.
 func callOf[T any, P paramsOf[T]](ctx context.Context, s *scope, req *servercontext.Request) (*mcp.ServerRequest[P], error) {
 	if r, ok := ctx.Value(callKey{}).(*mcp.ServerRequest[P]); ok {
+		if r.Session != s.session {
+			c := *r
+			c.Session = s.session
+			r = &c
+		}
 		return r, nil
 	}
 	params, err := typed[T, P]{}.decode(req)

@@ -33,7 +33,22 @@ func (r *runtime) route(ctx context.Context, method string, call mcp.Request) (m
 	if !ok {
 		return nil, errUnrouted
 	}
-	req := requestOf(ctx, ss)
+	if s := scopeOf(ctx, ss); s != nil && s.sending != nil {
+		return s.sending.current()(ctx, method, call)
+	}
+	return r.send(ctx, method, call)
+}
+
+// send is route behind the sending middleware of a [Server].
+func (r *runtime) send(ctx context.Context, method string, call mcp.Request) (mcp.Result, error) {
+	ss, ok := call.GetSession().(*mcp.ServerSession)
+	if !ok {
+		return nil, errUnrouted
+	}
+	var req *servercontext.Request
+	if s := scopeOf(ctx, ss); s != nil {
+		req = s.request
+	}
 	if strings.HasPrefix(method, "notifications/") {
 		if req == nil {
 			return nil, nil

@@ -22,6 +22,7 @@ type scope struct {
 	prototype *prototype
 	session   *mcp.ServerSession
 	extra     *mcp.RequestExtra
+	sending   *chain // what session calls pass through; nil: nothing
 }
 
 type scopeKey struct{}
@@ -31,7 +32,13 @@ var scopes sync.Map
 
 // enter returns the scope of the request that ctx belongs to, and a context to
 // find it by. leave must be called when the official code has returned.
-func enter(ctx context.Context, req *servercontext.Request) (_ context.Context, _ *scope, leave func(), _ error) {
+func enter(ctx context.Context, req *servercontext.Request) (context.Context, *scope, func(), error) {
+	return enterSending(ctx, req, nil)
+}
+
+// enterSending is enter with a chain for session calls, which holds if there is no
+// scope yet.
+func enterSending(ctx context.Context, req *servercontext.Request, sending *chain) (_ context.Context, _ *scope, leave func(), _ error) {
 	if s, ok := ctx.Value(scopeKey{}).(*scope); ok && s.request.Token() == req.Token() {
 		return ctx, s, func() {}, nil // an outer middleware has entered
 	}
@@ -39,17 +46,17 @@ func enter(ctx context.Context, req *servercontext.Request) (_ context.Context, 
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	s := &scope{request: req, prototype: p, session: p.copy(), extra: extraOf(req)}
+	s := &scope{request: req, prototype: p, session: p.copy(), extra: extraOf(req), sending: sending}
 	scopes.Store(s.session, s)
 	return context.WithValue(ctx, scopeKey{}, s), s, func() { scopes.Delete(s.session) }, nil
 }
 
-// requestOf returns the request that a call on ss acts for, nil when it is none:
-// the one that ss was made for, or, when that has ended, the one that ctx belongs to if it
-// is of the same client.
-func requestOf(ctx context.Context, ss *mcp.ServerSession) *servercontext.Request {
+// scopeOf returns the scope of the request that a call on ss acts for, nil when
+// there is none: the one that ss was made for, or, when that has ended, the one that ctx
+// belongs to if it is of the same client.
+func scopeOf(ctx context.Context, ss *mcp.ServerSession) *scope {
 	if v, ok := scopes.Load(ss); ok {
-		return v.(*scope).request
+		return v.(*scope)
 	}
 	later, ok := ctx.Value(scopeKey{}).(*scope)
 	if !ok || later.prototype.params == nil || ss.InitializeParams() != later.prototype.params {
@@ -58,7 +65,7 @@ func requestOf(ctx context.Context, ss *mcp.ServerSession) *servercontext.Reques
 	if _, running := scopes.Load(later.session); !running {
 		return nil
 	}
-	return later.request
+	return later
 }
 
 // extraOf is what the transport knows about a request. Unlike the official SDK's

@@ -68,6 +68,7 @@ func Serve(ctx context.Context, s *server.Server, t mcp.Transport) error {
 func (l *link) serve(ctx context.Context) error {
 	select {
 	case <-l.ended:
+		l.fail(errLinkClosed) // nobody reads either; whoever waits for room is freed
 		return errors.Join(l.readErr, l.drain(0, cancellation.Disconnect, "end of input"))
 	case <-l.failed:
 		return errors.Join(l.writeErr(), l.drain(0, cancellation.Disconnect, "output failed"))
@@ -91,6 +92,7 @@ func (l *link) drain(grace time.Duration, origin cancellation.Origin, reason str
 		go func() {
 			select {
 			case <-l.ended:
+				l.fail(errLinkClosed)
 				l.session.Close(cancellation.Disconnect, "end of input")
 			case <-l.failed:
 				l.session.Close(cancellation.Disconnect, "output failed")

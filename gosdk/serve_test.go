@@ -188,7 +188,7 @@ func TestServeWithAPeerThatDoesNotRead(t *testing.T) {
 		return nil, nil, nil
 	})
 	f := newFake() // takes 64 messages, and nobody takes them from it
-	block := &blocking{fake: f}
+	block := &blocking{fake: f, blocked: make(chan struct{})}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	served := make(chan error, 1)
@@ -196,23 +196,30 @@ func TestServeWithAPeerThatDoesNotRead(t *testing.T) {
 	f.initialize(t)
 	f.send(t, 1, "tools/call", `{"name":"flood","_meta":{"progressToken":"t"}}`, nil)
 	receive(t, flooding)
+	receive(t, block.blocked)
 	f.in <- &sdkrpc.Request{Method: "notifications/cancelled", Params: []byte(`{"requestId":1}`)}
+	receive(t, stopped) // though its message still waits
 	close(f.in)
 	require.NoError(t, receive(t, served))
-	receive(t, stopped)
 }
 
 // blocking is a fake whose Write ends only with its connection.
-type blocking struct{ *fake }
+type blocking struct {
+	*fake
+	once    sync.Once
+	blocked chan struct{} // closed when a Write waits
+}
 
 func (b *blocking) Connect(context.Context) (mcp.Connection, error) { return b, nil }
 func (b *blocking) Write(_ context.Context, m sdkrpc.Message) error {
 	select {
 	case b.out <- m:
 		return nil
-	case <-b.closed:
-		return io.ErrClosedPipe
+	default:
+		b.once.Do(func() { close(b.blocked) })
 	}
+	<-b.closed
+	return io.ErrClosedPipe
 }
 
 func TestOptionsOfBothKinds(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 type Server struct {
 	*server.Server
 
-	receiving *layer // what AddReceivingMiddleware added
+	receiving *layer // what AddReceivingMiddleware and AddSendingMiddleware added
 }
 
 // NewServer returns a server as mcp.NewServer does, and as server.New does with more. Both
@@ -49,6 +49,7 @@ func NewServer(implementation *mcp.Implementation, official *mcp.ServerOptions, 
 // to it before stays outside of what AddReceivingMiddleware adds.
 func Wrap(s *server.Server) *Server {
 	w := &Server{Server: s, receiving: newLayer()}
+	w.receiving.sending = &chain{handler: official().send}
 	s.Use(w.receiving.middleware)
 	return w
 }
@@ -75,6 +76,12 @@ func (s *Server) AddResourceTemplate(t *mcp.ResourceTemplate, h mcp.ResourceHand
 // one of a call is the outermost, as with mcp.Server. See [Use] for the rest.
 func (s *Server) AddReceivingMiddleware(middleware ...mcp.Middleware) {
 	s.receiving.wrap(middleware...)
+}
+
+// AddSendingMiddleware adds middleware around what requests send through their session, in the
+// same order. It does not see what native handlers send, answers, or what the server sends by itself.
+func (s *Server) AddSendingMiddleware(middleware ...mcp.Middleware) {
+	s.receiving.sending.wrap(middleware...)
 }
 
 // ResourceUpdated tells the subscribers of a resource that it has changed. It does

@@ -102,8 +102,6 @@ func prototypeFor(req *servercontext.Request) (*prototype, error) {
 	if req.Method() == "initialize" {
 		return newPrototype(req.Session().ID(), nil)
 	}
-	prototypes.mu.Lock()
-	defer prototypes.mu.Unlock()
 	params := &mcp.InitializeParams{
 		Capabilities:    req.ClientCapabilities(),
 		ClientInfo:      req.ClientInfo(),
@@ -111,19 +109,34 @@ func prototypeFor(req *servercontext.Request) (*prototype, error) {
 	}
 	if req.Stateless() {
 		params.ProtocolVersion = virtualVersion
+		prototypes.mu.Lock()
+		defer prototypes.mu.Unlock()
 		return statelessPrototypeLocked(req, params)
 	}
-	if v, ok := req.Session().Load(prototypeKey{}); ok {
-		// The description is decoded once per handshake.
-		if p := v.(*prototype); p.params.Capabilities == params.Capabilities {
-			return p, nil
-		}
+	if p := keptPrototype(req, params); p != nil {
+		return p, nil
+	}
+	prototypes.mu.Lock()
+	defer prototypes.mu.Unlock()
+	if p := keptPrototype(req, params); p != nil {
+		return p, nil
 	}
 	p, err := newPrototype(req.Session().ID(), params)
 	if err == nil {
 		req.Session().Store(prototypeKey{}, p)
 	}
 	return p, err
+}
+
+// keptPrototype returns the prototype of a handshake-era session, nil if it has none for what
+// its client has said.
+func keptPrototype(req *servercontext.Request, params *mcp.InitializeParams) *prototype {
+	v, _ := req.Session().Load(prototypeKey{})
+	// The description is decoded once per handshake.
+	if p, ok := v.(*prototype); ok && p.params.Capabilities == params.Capabilities {
+		return p
+	}
+	return nil
 }
 
 func statelessPrototypeLocked(req *servercontext.Request, params *mcp.InitializeParams) (*prototype, error) {
