@@ -38,9 +38,9 @@ func (l *life) run() {
 	var reason string
 	select {
 	case err := <-l.ended:
-		l.inputEnded(err)
+		reason = l.inputEnded(err)
 	case <-l.failed:
-		l.outputFailed()
+		reason = l.outputFailed()
 	case <-l.done:
 		l.done = nil
 		grace, reason = l.o.Grace, "the server is shutting down"
@@ -93,24 +93,27 @@ func (l *life) handlersUntil(grace time.Duration) time.Duration {
 // last.
 func (l *life) lastWords() time.Duration { return min(l.o.Deadline/10, 250*time.Millisecond) }
 
-func (l *life) inputEnded(err error) {
+func (l *life) inputEnded(err error) (reason string) {
 	l.ended = nil
-	reason := "end of input"
+	reason = "end of input"
 	if !gone(err) {
 		reason = "the input failed"
 		l.fail(fmt.Errorf("stdio: read: %w", err))
 	}
 	l.session.Close(cancellation.Disconnect, reason)
+	return reason
 }
 
 // outputFailed is no error when the input has ended: that the peer is gone is
 // known then.
-func (l *life) outputFailed() {
+func (l *life) outputFailed() (reason string) {
 	l.failed = nil
+	reason = "the output failed"
 	if l.ended != nil {
 		l.fail(l.out.err())
 	}
-	l.session.Close(cancellation.Disconnect, "the output failed")
+	l.session.Close(cancellation.Disconnect, reason)
+	return reason
 }
 
 // fail notes the first error.

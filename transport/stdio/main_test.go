@@ -1,9 +1,16 @@
 package stdio_test
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"os"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/heedmcp/heed/transport/stdio"
 	"go.uber.org/goleak"
 )
 
@@ -13,4 +20,37 @@ func TestMain(m *testing.M) {
 		os.Exit(serveProcess())
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// serverMode, an environment variable, makes the test binary a server and says
+// what kind: options of serveProcess, separated by spaces.
+const serverMode = "HEED_STDIO_TEST_SERVER"
+
+// serveProcess is main of a server.
+func serveProcess() int {
+	o := &stdio.Options{}
+	report := io.Writer(os.Stderr)
+	for option := range strings.FieldsSeq(os.Getenv(serverMode)) {
+		switch option {
+		case "patient":
+			o.Grace = time.Hour
+		case "hasty":
+			o.Grace, o.Deadline = time.Millisecond, time.Second
+		case "mute":
+			report = io.Discard
+		case "collects":
+			go func() {
+				for {
+					runtime.GC()
+				}
+			}()
+		case "says":
+			defer fmt.Println("STRAY after")
+		}
+	}
+	if err := stdio.Serve(context.Background(), newFixture(nil).Server, o); err != nil {
+		fmt.Fprintln(report, err)
+		return 1
+	}
+	return 0
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -136,6 +137,11 @@ func (o *outbox) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.pending.size() > 0 && o.failure == nil {
+		// Handlers that are about to answer go first, so that what they put leaves in
+		// the same write. This halves the cost of many short calls.
+		o.mu.Unlock()
+		runtime.Gosched()
+		o.mu.Lock()
 		o.pending, o.current = o.current, o.pending
 		for o.current.size() > 0 && o.failure == nil {
 			o.writeLocked(o.current.next())

@@ -31,9 +31,25 @@ func newStream(in *lines, out *outbox) *stream {
 		if st.current != nil {
 			st.current.mayWait.Store(true)
 		}
-		go c.Run()
+		go run(c)
 	}
 	return st
+}
+
+// run serves the call on a goroutine of its own.
+func run(c *server.Call) {
+	deepen(0)
+	c.Run()
+}
+
+// deepen makes the goroutine's stack as large as nearly every call needs it, in one
+// step and while there is nothing on it to be copied. Growing by and by took a
+// fifth of the time of a short call.
+//
+//go:noinline
+func deepen(i int) byte {
+	var frame [4 << 10]byte
+	return frame[i]
 }
 
 // read takes in messages until the input ends, and returns why it did. It waits
