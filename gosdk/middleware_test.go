@@ -273,15 +273,12 @@ func TestMiddlewareChangesResults(t *testing.T) {
 }
 
 func TestInvariant_M3_WhatIsLeftAlonePassesOnAsItIs(t *testing.T) {
-	var observed []error
-	var mu sync.Mutex
+	observed := make(chan error, 1)
 	s := gosdk.NewServer(implementation(), nil, &server.Options{
 		ErrorText: func(error) string { return "sorry" },
 		Observer: &server.Observer{RequestDone: func(d server.RequestDone) {
 			if d.Method == "tools/call" {
-				mu.Lock()
-				observed = append(observed, d.Err)
-				mu.Unlock()
+				observed <- d.Err
 			}
 		}},
 	})
@@ -313,10 +310,7 @@ func TestInvariant_M3_WhatIsLeftAlonePassesOnAsItIs(t *testing.T) {
 	assert.Contains(t, answer, `"text":"sorry"`, "the operator's wording holds")
 	assert.Contains(t, answer, `"isError":true`)
 	assert.Equal(t, []string{sent}, params)
-	mu.Lock()
-	defer mu.Unlock()
-	require.Len(t, observed, 1)
-	require.ErrorIs(t, observed[0], errSecret)
+	require.ErrorIs(t, receive(t, observed), errSecret)
 }
 
 // Members that the official types do not know survive a change of those that they do.

@@ -226,7 +226,9 @@ func TestOptionsOfBothKinds(t *testing.T) {
 	initialized, roots := make(chan string, 1), make(chan string, 1)
 	var subscribed []string
 	s := gosdk.NewServer(implementation(), &mcp.ServerOptions{
-		Instructions: "official", PageSize: 1, HasPrompts: true,
+		Instructions: "official", PageSize: 1,
+		//lint:ignore SA1019 servers that still set it keep what it does
+		HasPrompts: true,
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{}, Experimental: M{"x": M{}}, Extensions: M{"acme/x": M{"a": 1.}},
 		},
