@@ -12,6 +12,7 @@ export GOTOOLCHAIN := local
 FUZZTIME  ?= 20s
 BENCH     ?= .
 BENCHTIME ?= 1s
+BENCH_OUT ?= $(CURDIR)/bench/out
 TESTFLAGS ?= -race -shuffle=on
 
 EACH := tools/each.sh
@@ -66,7 +67,15 @@ fuzz: ## Run each fuzz target for FUZZTIME
 	@FUZZTIME=$(FUZZTIME) $(EACH) $(CURDIR)/tools/fuzz.sh
 
 .PHONY: bench
-bench: ## Run the Go benchmarks that match BENCH for BENCHTIME
+bench: ## Measure Heed, other SDKs and a server without one side by side (a quarter of an hour)
+	@OUT=$(BENCH_OUT) bench/run.sh && echo "results: $(BENCH_OUT)/results.md"
+
+.PHONY: bench-quick
+bench-quick: ## The same in under a minute, for a first look: two servers, one short round
+	@OUT=$(BENCH_OUT) ROUNDS=1 SCALE=0.3 SERVERS=floor,heed ONLY='pipe|cancel$$|http_' bench/run.sh
+
+.PHONY: bench-go
+bench-go: ## Run the Go benchmarks that match BENCH for BENCHTIME
 	@go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
 
 .PHONY: clean

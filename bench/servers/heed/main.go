@@ -1,0 +1,72 @@
+// Contract server on Heed.
+package main
+
+import (
+	"context"
+	"log"
+	"net/http"
+
+	bu "benchutil"
+
+	"github.com/heedmcp/heed/server"
+	"github.com/heedmcp/heed/servercontext"
+	"github.com/heedmcp/heed/transport/stdio"
+	"github.com/heedmcp/heed/transport/streamable"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func newServer() *server.Server {
+	s := server.New(&mcp.Implementation{Name: "bench-heed", Version: "1.0.0"}, nil)
+	server.MustAddTool(s, &mcp.Tool{Name: "echo", Description: "echo text"},
+		func(ctx context.Context, req *servercontext.Request, in bu.EchoArgs) (string, error) {
+			return in.Text, nil
+		})
+	server.MustAddTool(s, &mcp.Tool{Name: "wait", Description: "wait until cancelled or ms elapsed"},
+		func(ctx context.Context, req *servercontext.Request, in bu.WaitArgs) (string, error) {
+			if bu.Wait(ctx, in.Ms, in.Tag) {
+				return "", ctx.Err()
+			}
+			return "done", nil
+		})
+	server.MustAddTool(s, &mcp.Tool{Name: "progress", Description: "send n progress notifications"},
+		func(ctx context.Context, req *servercontext.Request, in bu.ProgressArgs) (string, error) {
+			for i := 1; i <= in.N; i++ {
+				if err := req.Progress(ctx, float64(i), float64(in.N), ""); err != nil {
+					return "", err
+				}
+			}
+			return "done", nil
+		})
+	server.MustAddTool(s, &mcp.Tool{Name: "sample", Description: "nested sampling"},
+		func(ctx context.Context, req *servercontext.Request, in bu.SampleArgs) (string, error) {
+			bu.Log('S', bu.Now(), in.Tag)
+			res, err := req.CreateMessage(ctx, &mcp.CreateMessageParams{
+				Messages:  []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "hi"}}},
+				MaxTokens: 10,
+			})
+			bu.Sampled(ctx, in.Tag, err)
+			if err != nil {
+				return "", err
+			}
+			return res.Model, nil
+		})
+	return s
+}
+
+func main() {
+	f := bu.Parse()
+	s := newServer()
+	if f.HTTP == "" {
+		if err := stdio.Serve(context.Background(), s, nil); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	o := &streamable.Options{}
+	if f.JSON {
+		o.Response = streamable.JSON
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", streamable.NewHandler(s, o))
+	log.Fatal(http.ListenAndServe(f.HTTP, mux))
+}
