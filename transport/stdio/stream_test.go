@@ -54,6 +54,7 @@ func TestCase13_IDsCanBeUsedAgain(t *testing.T) {
 		c.cancel(1)
 		c.echo(1)
 		c.call(2, "ignore", "")
+		synctest.Wait()
 		c.cancel(2)
 		c.echo(2) // although the first handler still runs
 		c.release <- struct{}{}
