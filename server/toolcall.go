@@ -34,6 +34,15 @@ func CalledTool(ctx context.Context, req *servercontext.Request, extension strin
 	return nil, nil
 }
 
+// RegisteredTool is the tool of that name and what its registration says to the
+// extension with that id; nil when there is none. It must not be changed.
+func (s *Server) RegisteredTool(name, extension string) (t *mcp.Tool, said any) {
+	if found := s.registry.Load().tools[name]; found != nil {
+		return found.definition, found.options.Extensions[extension]
+	}
+	return nil, nil
+}
+
 // handleCallTool serves tools/call.
 //
 // Specification: server/tools, calling tools.
@@ -49,7 +58,7 @@ func handleCallTool(ctx context.Context, req *servercontext.Request) (any, error
 		return nil, invalidParams("unknown tool %q", bounded(name))
 	}
 	arguments := json.RawMessage(params.arguments)
-	if len(arguments) == 0 {
+	if len(arguments) == 0 || string(arguments) == "null" { // what Go clients make of a nil map
 		arguments = json.RawMessage("{}")
 	} else if arguments[0] != '{' {
 		return nil, invalidParams("params.arguments must be an object")

@@ -2,14 +2,16 @@ package main
 
 import (
 	"github.com/heedmcp/heed/server"
+	"github.com/heedmcp/heed/tasks"
 	fixtures "github.com/heedmcp/heed/transport/transporttest/fixture"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // fixture is the server and what its handlers share.
 type fixture struct {
-	server       *server.Server         // set by newFixture, never changed
+	server       *server.Server     // set by newFixture, never changed
 	cancellation *fixtures.Fixtures // the same
+	tasks        *tasks.Manager     // the same
 }
 
 // newFixture returns a server with everything registered. options may be nil.
@@ -37,6 +39,7 @@ func newFixture(options *server.Options) *fixture {
 	f.addResources()
 	f.cancellation = fixtures.Register(f.server)
 	f.addSubscriptions()
+	f.addTasks()
 	return f
 }
 

@@ -26,6 +26,7 @@ const (
 // serve runs the fixture server until its client or ctx has ended.
 func serve(ctx context.Context, o *options, stderr io.Writer) error {
 	f := newFixture(nil)
+	defer f.tasks.Close()
 	ctx, stop := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	background.Go(func() { f.update(ctx) })

@@ -53,6 +53,13 @@ var tools = []string{
 	"cancel_sequence",
 	"cancel_events",
 	"cancel_stats",
+	"greet",
+	"slow_compute",
+	"failing_job",
+	"protocol_error_job",
+	"confirm_delete",
+	"multi_input",
+	"test_tool_with_task",
 }
 
 type listedTool struct {
