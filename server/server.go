@@ -30,6 +30,7 @@ type Server struct {
 
 	slots    slots    // bounds the handlers that run at once
 	counters counters // statistics
+	stacks   stacks   // of handlers that ignore their token
 	events   events   // what subscribers want to hear of
 
 	mu       sync.Mutex            // guards the fields below; no lock is taken while it is held
