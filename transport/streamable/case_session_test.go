@@ -617,3 +617,60 @@ func TestCase58_NothingOfAFloodRunsOn(t *testing.T) {
 		require.Zero(t, f.s.Stats().Lingering)
 	})
 }
+
+func TestCase22_ALateAnswerIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		ended := asking(f, same)
+		in := serve(t, f.s, nil).initialize(server.Version20251125, M{"sampling": M{}})
+		w := in.open(classicTool(1, "ask", M{"tag": "a"}))
+		q := question(w)
+		in.accept(cancelOf(1, "r"))
+		require.ErrorIs(t, <-ended, cancellation.ErrCancelled)
+		w.end()
+		for _, body := range []string{`"result":{"role":"assistant"}`, `"error":{"code":1,"message":"late"}`, `"result":[]`} {
+			in.accept(newCall("POST", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, q.ID, body)))
+		}
+		next := in.open(classicTool(2, "ask", M{"tag": "a"}))
+		require.NotEqual(t, string(q.ID), string(question(next).ID))
+		require.Empty(t, ended, "an old answer is none to a new question")
+		in.accept(cancelOf(2, "r"))
+		<-ended
+	})
+}
+
+// An answer counts only from the session that was asked.
+func TestCase22_ASessionCannotAnswerForAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		ended := asking(f, same)
+		e := serve(t, f.s, nil)
+		asked, other := e.initialize(server.Version20251125, M{"sampling": M{}}), e.initialize(server.Version20251125, M{"sampling": M{}})
+		w := asked.open(classicTool(1, "ask", M{"tag": "a"}))
+		q := question(w)
+		other.accept(newCall("POST", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, q.ID)))
+		synctest.Wait()
+		require.Empty(t, ended)
+		asked.accept(cancelOf(1, "r"))
+		<-ended
+	})
+}
+
+func TestCase33_AnEndedSessionIsNotFoundAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		e := serve(t, f.s, &streamable.Options{SessionIdle: time.Minute})
+		for name, end := range map[string]func(*endpoint){
+			"DELETE": func(in *endpoint) { in.do(newCall(http.MethodDelete, "")) },
+			"expiry": func(*endpoint) { time.Sleep(time.Minute + time.Nanosecond) },
+		} {
+			in := e.initialize(server.Version20251125, nil)
+			end(in)
+			begin := time.Now()
+			for _, c := range []call{classic(1, "ping", nil), cancelOf(1, "r"), newCall(http.MethodGet, ""), newCall(http.MethodDelete, ""), resumeAt("1-0")} {
+				assert.Equalf(t, http.StatusNotFound, in.do(c).status, "%s %s", name, c.method)
+			}
+			assert.Zero(t, time.Since(begin))
+		}
+	})
+}

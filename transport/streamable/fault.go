@@ -45,8 +45,9 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) error {
 	return err
 }
 
-func methodNotAllowed(w http.ResponseWriter) {
-	w.Header().Set("Allow", http.MethodPost)
+// methodNotAllowed refuses a method. allow lists those that would do.
+func methodNotAllowed(w http.ResponseWriter, allow string) {
+	w.Header().Set("Allow", allow)
 	refuse(w, http.StatusMethodNotAllowed, "use POST; GET and DELETE need the Mcp-Session-Id of a session")
 }
 

@@ -72,18 +72,22 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		h.servePost(w, r)
 	case http.MethodGet:
 		if !h.hasSession(r) {
-			methodNotAllowed(w)
+			methodNotAllowed(w, http.MethodPost)
 			return
 		}
 		h.serveGet(w, r)
 	case http.MethodDelete:
 		if !h.hasSession(r) {
-			methodNotAllowed(w)
+			methodNotAllowed(w, http.MethodPost)
 			return
 		}
 		h.serveDelete(w, r)
 	default:
-		methodNotAllowed(w)
+		allow := http.MethodPost
+		if h.handshake && !h.options.NoSessions {
+			allow = "GET, POST, DELETE"
+		}
+		methodNotAllowed(w, allow)
 	}
 }
 

@@ -376,6 +376,7 @@ func TestInvariant_T1_SessionsInUseAreKept(t *testing.T) {
 		w.next()
 		running.open(classicTool(1, "wait", M{"tag": "a"}))
 		idle := e.initialize(server.Version20251125, nil)
+		synctest.Wait() // until the server has let go of the last request
 		other := e.initialize(server.Version20251125, nil) // takes the place of the idle one
 		require.Equal(t, http.StatusNotFound, idle.do(classic(1, "ping", nil)).status)
 		time.Sleep(time.Hour)
@@ -427,6 +428,7 @@ func TestInvariant_T3_TheLongestUnusedMakesRoom(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		require.Equal(t, 200, all[0].do(classic(1, "ping", nil)).status) // used again
+		synctest.Wait()
 		e.initialize(server.Version20251125, nil)
 		require.Equal(t, []int{200, 404, 200}, statuses(all))
 		require.Equal(t, 3, f.s.Stats().Sessions)

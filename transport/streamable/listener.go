@@ -98,7 +98,7 @@ func (l *listener) serve(w http.ResponseWriter, r *http.Request, resumed *eventI
 	}
 	defer l.exit(gone)
 	o := &l.s.handler.options
-	k := sink{w: w, timeout: o.WriteTimeout}
+	k := newSink(w, r, o)
 	if k.open(nil) != nil {
 		return
 	}

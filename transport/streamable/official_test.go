@@ -127,6 +127,7 @@ func TestOfficialClientLearnsThatItsSessionIsGone(t *testing.T) {
 		cs, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: e.url, HTTPClient: e.client, DisableStandaloneSSE: true},
 			&mcp.ClientSessionOptions{ProtocolVersion: server.Version20251125})
 		require.NoError(t, err)
+		synctest.Wait()
 		e.connect(nil, server.Version20251125)
 		_, err = cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: M{"text": "x"}})
 		require.Truef(t, errors.Is(err, mcp.ErrSessionMissing), "%v", err)

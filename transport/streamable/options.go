@@ -93,8 +93,9 @@ const (
 	// dropped, and it cannot ask the client. A client that accepts only
 	// event streams, and subscriptions, get streams all the same.
 	JSON
-	// Stream answers with an event stream from the start, as long as the client
-	// accepts one.
+	// Stream answers with an event stream, as long as the client accepts one. In a
+	// session the stream begins with the request, so that it can be resumed whatever
+	// happens to the connection.
 	Stream
 )
 

@@ -31,7 +31,7 @@ type reply struct {
 	stateless bool // which era's status codes hold
 	json      bool // the answer may be plain JSON
 	stream    bool // the response may become an event stream
-	eager     bool // and does so at once
+	eager     bool // and does so whatever comes, errors that have a status of their own excepted
 
 	calls []*server.Call  // accepted; appended by start, before any of them runs
 	one   [1]*server.Call // where calls are kept unless it is a batch
@@ -66,10 +66,10 @@ func newReply(h *Handler, p *post, stateless bool) *reply {
 		stateless: stateless,
 		json:      p.accepts.json,
 		stream:    p.accepts.stream && (mode != JSON || !p.accepts.json || subscription),
-		eager:     p.accepts.stream && (mode == Stream || subscription),
+		eager:     p.accepts.stream && mode == Stream,
 		// A response over HTTP/2 ends only when ServeHTTP returns, whatever was written.
 		apart: p.r.ProtoMajor != 1,
-		sink:  sink{w: p.w, timeout: h.options.WriteTimeout},
+		sink:  newSink(p.w, p.r, &h.options),
 	}
 	return r
 }
@@ -109,9 +109,6 @@ func (r *reply) arm() {
 		if r.ended { // cancelled before it was started
 			close(r.over)
 		}
-	}
-	if r.eager {
-		r.commitLocked()
 	}
 	first := watchAfter
 	if after := r.handler.options.StreamAfter; r.stream && after > 0 {
@@ -166,6 +163,9 @@ func (r *reply) tick() {
 	switch {
 	case r.unwatch == nil:
 		r.unwatch = context.AfterFunc(r.context, r.dropped)
+		if r.eager {
+			r.commitLocked()
+		}
 		if r.stream && r.sink.phase == sinkFresh && o.StreamAfter > 0 {
 			r.timer.Reset(max(o.StreamAfter-watchAfter, 0))
 			return
@@ -229,7 +229,7 @@ func (r *reply) Answer(msg []byte, code int) {
 	if r.ended || r.silenced.Load() {
 		return
 	}
-	if r.sink.phase == sinkFresh && (r.json || code != 0) {
+	if r.sink.phase == sinkFresh && (r.json && !r.eager || code != 0) {
 		if len(r.calls) > 0 && !r.apart && !r.calls[0].Returned() {
 			// The handler goes on, and with it this ServeHTTP: until it returns the
 			// connection can serve nothing else.

@@ -66,7 +66,7 @@ func (s *session) resume(w http.ResponseWriter, r *http.Request, id eventID) {
 	st := s.streams[id.stream]
 	answered := slices.Contains(s.finished, id.stream)
 	s.mu.Unlock()
-	c := newConnection(w, &s.handler.options)
+	c := newConnection(w, r, &s.handler.options)
 	if st != nil {
 		if st.attach(r.Context(), c, id.index) {
 			st.wait(r.Context(), c, s.handler.options.keepAlive())

@@ -65,6 +65,11 @@ func (s *session) end(why ending) {
 	}
 	s.inner.Close(why.origin, why.reason)
 	s.listener.close()
+	s.closeStore()
+}
+
+// closeStore has the store forget the session.
+func (s *session) closeStore() {
 	if err := s.handler.options.EventStore.SessionClosed(context.Background(), s.id); err != nil {
 		s.handler.options.Logger.Warn("event store could not forget a session", "session", s.id, "error", err)
 	}
@@ -120,7 +125,7 @@ func (o *welcome) Answer(msg []byte, code int) {
 		}
 		p.w.Header()[headerSession] = []string{o.s.id}
 	}
-	k := sink{w: p.w, timeout: h.options.WriteTimeout}
+	k := newSink(p.w, p.r, &h.options)
 	if code != 0 || p.accepts.json && h.options.Response != Stream || !p.accepts.stream {
 		_ = k.json(statusOf(code, false, true), msg) // a client that is gone will not use its session
 		return

@@ -13,12 +13,17 @@ type sink struct {
 	w       http.ResponseWriter
 	control *http.ResponseController // made when a stream is opened
 	timeout time.Duration            // bounds each write; 0 or less: no bound
+	shared  bool                     // other responses share the connection, so that even a short write may block
 
 	phase   sinkPhase
 	written time.Time // when the stream was last written to
 	buffer  []byte    // the event being written; reused
 
 	identified bool // an event with an id was written
+}
+
+func newSink(w http.ResponseWriter, r *http.Request, o *Options) sink {
+	return sink{w: w, timeout: o.WriteTimeout, shared: r.ProtoMajor != 1}
 }
 
 // A sink moves from fresh to streaming to closed, or from fresh to closed.
@@ -36,7 +41,7 @@ const bigBody = 32 << 10
 // json writes the whole response and has it sent.
 func (k *sink) json(status int, body []byte) error {
 	k.phase = sinkClosed
-	if len(body) > bigBody && k.timeout > 0 {
+	if k.timeout > 0 && (k.shared || len(body) > bigBody) {
 		k.control = http.NewResponseController(k.w)
 		k.deadline()
 		defer k.release()

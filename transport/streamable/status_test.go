@@ -150,7 +150,11 @@ func TestCommonStatuses(t *testing.T) {
 			assert.Equalf(t, c.status, a.status, "%s: %s", c.name, a.body)
 			assert.Equalf(t, "application/json", a.header.Get("Content-Type"), c.name)
 			if c.status == 405 {
-				assert.Equalf(t, "POST", a.header.Get("Allow"), c.name)
+				allow := "GET, POST, DELETE"
+				if c.call.method == http.MethodGet || c.call.method == http.MethodDelete {
+					allow = "POST" // these need a session
+				}
+				assert.Equalf(t, allow, a.header.Get("Allow"), c.name)
 			}
 			if c.status != 200 {
 				assert.NotZerof(t, a.code(t), c.name)

@@ -55,8 +55,8 @@ type connection struct {
 	hurry    chan struct{} // holds a token when a write that blocks is to be given up; capacity 1
 }
 
-func newConnection(w http.ResponseWriter, o *Options) *connection {
-	return &connection{sink: sink{w: w, timeout: o.WriteTimeout}, gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
+func newConnection(w http.ResponseWriter, r *http.Request, o *Options) *connection {
+	return &connection{sink: newSink(w, r, o), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
 }
 
 // serveRequest serves a request, or a batch, until its response is complete or the
@@ -67,7 +67,7 @@ func (s *session) serveRequest(p *post) {
 	st.json = p.accepts.json
 	st.sse = p.accepts.stream && (o.Response != JSON || !p.accepts.json)
 	st.eager = p.accepts.stream && o.Response == Stream
-	c := newConnection(p.w, o)
+	c := newConnection(p.w, p.r, o)
 	st.conn = c
 	st.newest.Store(c)
 	x := p.extra()
@@ -194,6 +194,10 @@ func (st *stream) recordLocked(msg []byte) string {
 		st.broken = true
 		st.s.handler.options.Logger.Warn("event store failed; the stream cannot be resumed", "session", st.s.id, "error", err)
 		return ""
+	}
+	if st.s.ended.Load() {
+		// The store was told of the session's end already, or is being told right now.
+		st.s.closeStore()
 	}
 	st.events++
 	return eventID{st.number, st.events - 1}.String()
