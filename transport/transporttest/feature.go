@@ -1,0 +1,45 @@
+package transporttest
+
+// The rules of this file: not only tools can be cancelled.
+
+var featureRules = []Rule{
+	featureRule("cancel-resource", "resources/read", All, func(tag string) option {
+		uri := "cancel://wait/" + tag
+		return option{method: "resources/read", name: uri, params: map[string]any{"uri": uri}}
+	}),
+	featureRule("cancel-prompt", "prompts/get", All, func(tag string) option {
+		const name = "cancel_wait_prompt"
+		return option{method: "prompts/get", name: name, params: map[string]any{"name": name, "arguments": map[string]any{"tag": tag}}}
+	}),
+	featureRule("cancel-completion", "completion/complete", All, func(tag string) option {
+		return option{method: "completion/complete", params: map[string]any{
+			"ref":      map[string]any{"type": "ref/prompt", "name": "cancel_wait_prompt"},
+			"argument": map[string]any{"name": "tag", "value": "wait:" + tag},
+		}}
+	}),
+	featureRule("cancel-subscribe", "resources/subscribe", Handshakes, func(tag string) option {
+		return option{method: "resources/subscribe", params: map[string]any{"uri": "cancel://subscribe/" + tag}}
+	}),
+	featureRule("cancel-method", "a method of the server's own", All, func(tag string) option {
+		return option{method: "heed/wait", params: map[string]any{"tag": tag, "ms": 60_000}}
+	}),
+}
+
+func featureRule(name, what string, settings Setting, request func(tag string) option) Rule {
+	return Rule{
+		Name: name, Page: pageCancel, Level: Should, Settings: settings, Needs: []Need{"cancel_wait"},
+		Explanation: what + " can be cancelled, and is not answered then",
+		run: func(p *probe) {
+			c := p.open()
+			w := &work{c: c, tag: p.tag()}
+			w.o = request(w.tag)
+			w.send()
+			w.await("started")
+			since := p.log.Len()
+			w.request.stop(stop)
+			w.stopped()
+			w.quiet(since, "the cancelled request")
+			c.fence("after a cancelled request")
+		},
+	}
+}

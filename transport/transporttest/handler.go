@@ -1,0 +1,94 @@
+package transporttest
+
+import "time"
+
+// The rules of this file: what handlers see of a cancel, and what is no cancel.
+
+var handlerRules = []Rule{
+	{
+		Name: "reason-delivered", Page: pageCancel, Level: Quality, Settings: notified, Needs: []Need{"cancel_wait"},
+		Explanation: "the handler learns the reason as the client gave it, whatever characters it has",
+		run: func(p *probe) {
+			const reason = "user pressed \"stop\" %s %d \\ ☃ 𝄞 \u0007\n\t\u2028 </script>"
+			c := p.open()
+			w := c.slow().begin()
+			w.request.stop(reason)
+			if e := w.await("observed"); e.Origin != "peer" || e.Reason != reason {
+				p.failf("the handler learns of a cancel by %q because of %q", e.Origin, e.Reason)
+			}
+		},
+	},
+	{
+		Name: "hook-frees", Level: Quality, Settings: All, Needs: []Need{"cancel_hook"},
+		Explanation: "a hook that runs at the cancel frees a handler that sits in a blocking read",
+		run: func(p *probe) {
+			c := p.open()
+			w := c.fixture("cancel_hook", nil).begin()
+			since := p.log.Len()
+			w.request.stop(stop)
+			w.await("hook")
+			w.quiet(since, "the cancelled call")
+		},
+	},
+	{
+		Name: "shield-commits", Level: Quality, Settings: All, Needs: []Need{"cancel_shield"},
+		Explanation: "a commit behind a shield comes to its end though the cancel arrives meanwhile, and the call stays silent",
+		run: func(p *probe) {
+			c := p.open()
+			w := c.fixture("cancel_shield", map[string]any{"ms": 400}).send()
+			w.await("entered")
+			since := p.log.Len()
+			w.request.stop(stop)
+			w.await("observed")
+			if _, ok := w.has("committed"); !ok {
+				p.failf("the commit is split: %s", wordsOf(w.events()))
+			}
+			w.quiet(since, "the cancelled call")
+		},
+	},
+	{
+		Name: "step-stops", Level: Quality, Settings: All, Needs: []Need{"cancel_poll"},
+		Explanation: "a handler that looks between its steps takes no further step after the cancel",
+		run: func(p *probe) {
+			c := p.open()
+			w := c.fixture("cancel_poll", map[string]any{"steps": 200, "step_ms": 50}).begin()
+			since := p.log.Len()
+			w.request.stop(stop)
+			if e := w.await("stopped"); e.Step >= 200 {
+				p.failf("the handler takes all of its steps")
+			}
+			w.quiet(since, "the cancelled call")
+		},
+	},
+	{
+		Name: "foreign-error-answered", Level: Quality, Settings: All, Needs: []Need{"cancel_foreign"},
+		Explanation: "a handler that fails with the cancellation of another request is answered: its own was not cancelled",
+		run: func(p *probe) {
+			c := p.open()
+			m := c.fixture("cancel_foreign", nil).send().request.answer(p.limits.Prompt, "the call")
+			if !isToolError(m) {
+				p.failf("the call is answered as a success: %.200s", m.Raw)
+			}
+		},
+	},
+	{
+		Name: "timeout-answered", Level: Quality, Settings: All, Needs: []Need{"cancel_timeout"},
+		Explanation: "a call that takes longer than the server allows is answered with an error, unlike one that its client has cancelled",
+		run: func(p *probe) {
+			c := p.open()
+			w := c.fixture("cancel_timeout", nil).send()
+			m := w.request.answer(p.limits.Prompt, "a call under a limit of 200 ms")
+			if !isToolError(m) {
+				p.failf("a call that was ended by its limit is answered as a success: %.200s", m.Raw)
+			}
+			if e := w.await("observed"); e.Origin != "timeout" {
+				p.failf("the handler learns of a cancel by %q, and not by the timeout", e.Origin)
+			}
+			w = c.fixture("cancel_timeout", map[string]any{"ms": 20}).send()
+			if m := w.request.answer(p.limits.Prompt, "a call within its limit"); isToolError(m) {
+				p.failf("a call within its limit fails: %.200s", m.Raw)
+			}
+			p.sleep(10 * time.Millisecond)
+		},
+	},
+}

@@ -1,0 +1,185 @@
+package transporttest_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/heedmcp/heed/server"
+	"github.com/heedmcp/heed/transport/stdio"
+	"github.com/heedmcp/heed/transport/streamable"
+	"github.com/heedmcp/heed/transport/transporttest"
+	"github.com/heedmcp/heed/transport/transporttest/fixture"
+	"github.com/heedmcp/heed/transport/transporttest/wire"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// newServer returns a server with the fixtures.
+func newServer() *server.Server {
+	s := server.New(&mcp.Implementation{Name: "fixture", Version: "1.0.0"}, &server.Options{
+		ProgressInterval: -1, Logger: slog.New(slog.DiscardHandler),
+	})
+	fixture.Register(s)
+	return s
+}
+
+// lineFilter stands between client and server on a stream: it gets each line and
+// passes on what it returns. nil passes all.
+type lineFilter interface {
+	toServer(line []byte) (on [][]byte)
+	toClient(line []byte) (on [][]byte)
+}
+
+// inMemory serves the fixtures over pipes. filter may be nil.
+func inMemory(filter func(back io.Writer) lineFilter) *transporttest.Target {
+	return &transporttest.Target{Dial: func(context.Context) (*transporttest.Connection, error) {
+		return dialMemory(filter)
+	}}
+}
+
+func dialMemory(_ func(back io.Writer) lineFilter) (*transporttest.Connection, error) {
+	serverIn, clientOut := io.Pipe()
+	clientIn, serverOut := io.Pipe()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	s := newServer()
+	var err error
+	go func() {
+		defer close(ended)
+		err = stdio.ServeStream(ctx, s, serverIn, serverOut, nil)
+		serverOut.Close()
+		serverIn.Close()
+	}()
+	return &transporttest.Connection{
+		R: clientIn, W: clientOut,
+		Life: transporttest.Life{
+			Ended: ended,
+			Result: func() (bool, string) {
+				if err != nil {
+					return false, err.Error()
+				}
+				return true, "no error"
+			},
+			Shutdown: func() error { stop(); return nil },
+			Close: func() {
+				clientOut.Close()
+				stop()
+				<-ended
+				clientIn.Close()
+				returned(s)
+			},
+		},
+	}, nil
+}
+
+// returned waits until no handler runs any more: some do not look at their token.
+func returned(s *server.Server) {
+	for s.Stats().Lingering+s.Stats().InFlight > 0 {
+		<-time.After(time.Millisecond)
+	}
+}
+
+// memListener is a net.Listener whose connections are pipes.
+type memListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newMemListener() *memListener {
+	return &memListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (l *memListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *memListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *memListener) Addr() net.Addr { return memAddr{} }
+
+func (l *memListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+type memAddr struct{}
+
+func (memAddr) Network() string { return "mem" }
+func (memAddr) String() string  { return "mem" }
+
+// inMemoryHTTP serves the fixtures over HTTP on pipes, a server for each rule.
+func inMemoryHTTP(o *streamable.Options, wrap func(http.Handler) http.Handler) *transporttest.Target {
+	return &transporttest.Target{Open: func(context.Context) (*transporttest.Endpoint, error) {
+		s := newServer()
+		h := streamable.NewHandler(s, o)
+		var outer http.Handler = h
+		if wrap != nil {
+			outer = wrap(h)
+		}
+		return openMemory(s, h, outer), nil
+	}}
+}
+
+func openMemory(s *server.Server, h *streamable.Handler, outer http.Handler) *transporttest.Endpoint {
+	l := newMemListener()
+	web := &http.Server{Handler: outer}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = web.Serve(l) // returns http.ErrServerClosed
+	}()
+	transport := wire.NewTransport()
+	transport.DialContext = l.dial
+	ended := make(chan struct{})
+	var once sync.Once
+	shutDown := func() {
+		once.Do(func() {
+			go func() {
+				defer close(ended)
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				defer cancel()
+				_ = h.Shutdown(ctx) // what is left is not its fault
+				if web.Shutdown(ctx) != nil {
+					web.Close()
+				}
+				<-served
+			}()
+		})
+	}
+	return &transporttest.Endpoint{
+		URL: "http://mem.example/mcp", Transport: transport,
+		Life: transporttest.Life{
+			Ended:    ended,
+			Shutdown: func() error { shutDown(); return nil },
+			Close: func() {
+				_ = h.Close()
+				transport.CloseIdleConnections()
+				_ = web.Close()
+				<-served
+				shutDown()
+				<-ended
+				returned(s)
+			},
+		},
+	}
+}

@@ -1,0 +1,189 @@
+package transporttest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/heedmcp/heed/transport/transporttest/wire"
+)
+
+// The rules of this file: requests that the server makes for a call end with it.
+
+// kind is what a server can ask its client for, with an answer to it.
+type kind struct {
+	name   string // as cancel_nested calls it
+	need   Need
+	method string
+	answer string
+}
+
+var kinds = []kind{
+	{"sampling", NeedSampling, "sampling/createMessage", `{"role":"assistant","model":"m","content":{"type":"text","text":"hello"}}`},
+	{"elicitation_form", NeedForm, "elicitation/create", `{"action":"accept","content":{"name":"Ada"}}`},
+	{"elicitation_url", NeedURL, "elicitation/create", `{"action":"accept"}`},
+	{"roots", NeedRoots, "roots/list", `{"roots":[{"uri":"file:///a"}]}`},
+	{"ping", NeedPing, "ping", `{}`},
+}
+
+var nestedRules = []Rule{
+	nestedRule("nested-sampling", kinds[0]),
+	nestedRule("nested-elicitation-form", kinds[1]),
+	nestedRule("nested-elicitation-url", kinds[2]),
+	nestedRule("nested-roots", kinds[3]),
+	nestedRule("nested-ping", kinds[4]),
+	{
+		Name: "nested-late-answer", Page: pageCancel, Level: Should, Settings: asking, Needs: []Need{NeedSampling},
+		Explanation: "an answer to a request that the server has withdrawn is dropped, and the server lives on",
+		run:         lateAnswer,
+	},
+	{
+		Name: "nested-refused", Page: pageCancel, Level: Quality, Settings: asking, Needs: []Need{"cancel_then_nested"},
+		Explanation: "a handler whose call was cancelled cannot ask the client any more",
+		run: func(p *probe) {
+			c := p.open()
+			w := c.fixture("cancel_then_nested", map[string]any{"kind": "sampling"}).begin()
+			since := p.log.Len()
+			w.request.stop(stop)
+			w.await("nested_error")
+			w.quiet(since, "the cancelled call")
+			for _, m := range c.received(since, wire.Message.IsRequest) {
+				p.failf("the server asks for a call that was cancelled: %.200s", m.Raw)
+			}
+		},
+	},
+	{
+		Name: "nested-sequence", Page: pageCancel, Level: Should, Settings: asking, Needs: []Need{"cancel_sequence"},
+		Explanation: "a handler that asks the client again and again takes no further step after the cancel",
+		run:         sequenceStops,
+	},
+	{
+		Name: "nested-capability", Page: pageLifecycle, Level: Must, Settings: asking, Needs: []Need{NeedSampling},
+		Explanation: "a client without the capability is not asked; the call fails at once",
+		run:         capabilityIsRespected,
+	},
+}
+
+func nestedRule(name string, k kind) Rule {
+	return Rule{
+		Name: name, Page: pageCancel, Level: Should, Settings: asking, Needs: []Need{k.need},
+		Explanation: k.method + " for a call that is cancelled is cancelled too: with the reason, on the same stream, before that ends",
+		run:         func(p *probe) { nestedIsCancelled(p, k) },
+	}
+}
+
+// nested is work that asks the client for something.
+func (c *client) nested(k kind) *work {
+	if c.p.survey.fixtures() {
+		return c.fixture("cancel_nested", map[string]any{"kind": k.name})
+	}
+	return c.found(k.need, 0)
+}
+
+// asked waits until the server asks for something.
+func (w *work) asked(method string, from int) wire.Entry {
+	p := w.c.p
+	e, ok := p.wait(p.limits.Prompt, from, func(e wire.Entry) bool {
+		return e.Kind == wire.Received && e.Message.IsRequest() && e.Message.Method == method || w.request.isAnswer(e)
+	})
+	switch {
+	case !ok:
+		p.failf("%s does not ask for %s within %s", w.o.name, method, p.limits.Prompt)
+	case e.Message.IsResponse() && w.tag == "":
+		p.skipf("%s does not ask for %s but answers: %.200s", w.o.name, method, e.Message.Raw)
+	case e.Message.IsResponse():
+		p.failf("%s does not ask for %s but answers: %.200s", w.o.name, method, e.Message.Raw)
+	case w.request.x != nil && e.Stream != w.request.x.Stream:
+		p.failf("%s comes on %s, and not on the response of the call that it belongs to", method, e.Stream)
+	}
+	return e
+}
+
+// withdrawal tells whether m cancels the request with an id.
+func withdrawal(m wire.Message, id json.RawMessage) bool {
+	return m.Method == "notifications/cancelled" && m.ID == nil && wire.SameID(string(m.Param("requestId")), string(id))
+}
+
+func nestedIsCancelled(p *probe, k kind) {
+	c := p.open()
+	w := c.nested(k).send()
+	ask := w.asked(k.method, w.request.from)
+	since := p.log.Len()
+	w.request.stop(stop)
+	e, ok := p.wait(p.limits.Prompt, since, func(e wire.Entry) bool {
+		return e.Kind == wire.Received && withdrawal(e.Message, ask.Message.ID)
+	})
+	if !ok {
+		p.failf("%s with the id %s is not cancelled within %s after its call was", k.method, ask.Message.ID, p.limits.Prompt)
+	}
+	if e.Stream != ask.Stream {
+		p.failf("%s was sent on %s, its cancel on %s", k.method, ask.Stream, e.Stream)
+	}
+	var reason string
+	if json.Unmarshal(e.Message.Param("reason"), &reason) != nil || reason != stop {
+		p.failf("the cancel of %s has the reason %.200s, and not that of the call, %q", k.method, e.Message.Param("reason"), stop)
+	}
+	if w.tag != "" {
+		if e := w.await("nested_error"); e.Origin != "peer" || e.Reason != stop {
+			p.failf("the handler learns that its request was cancelled by %q because of %q", e.Origin, e.Reason)
+		}
+	}
+	if w.request.x != nil && !w.request.ended(p.limits.Prompt) {
+		p.failf("the response of a cancelled call is still open after %s", p.limits.Prompt)
+	}
+	w.quiet(since, "the cancelled call")
+}
+
+// respond answers a request of the server.
+func (c *client) respond(id json.RawMessage, result string) {
+	c.deliver(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result), "", false)
+}
+
+func lateAnswer(p *probe) {
+	c := p.open()
+	w := c.nested(kinds[0]).send()
+	ask := w.asked(kinds[0].method, w.request.from)
+	since := p.log.Len()
+	w.request.stop(stop)
+	w.await("nested_error")
+	c.fence("after a cancelled call")
+	c.respond(ask.Message.ID, kinds[0].answer)
+	c.fence("after an answer that came too late")
+	w.quiet(since, "the cancelled call")
+}
+
+func sequenceStops(p *probe) {
+	c := p.open()
+	w := c.fixture("cancel_sequence", nil).send()
+	first := w.asked(kinds[0].method, w.request.from)
+	c.respond(first.Message.ID, kinds[0].answer)
+	second := w.asked(kinds[0].method, first.Index+1)
+	since := p.log.Len()
+	w.request.stop(stop)
+	w.await("nested_error")
+	c.respond(second.Message.ID, kinds[0].answer)
+	w.quiet(since, "the cancelled call")
+	for _, m := range c.received(since, wire.Message.IsRequest) {
+		p.failf("the server goes on to ask after the cancel: %.200s", m.Raw)
+	}
+	steps := 0
+	for _, e := range w.events() {
+		if e.Event == "step" {
+			steps++
+		}
+	}
+	if steps != 2 {
+		p.failf("the handler takes %d steps, though it was cancelled during the second", steps)
+	}
+}
+
+func capabilityIsRespected(p *probe) {
+	c := p.openWith(p.version(), `{}`)
+	w := c.nested(kinds[0]).send()
+	m := w.request.answer(p.limits.Prompt, "a call that needs sampling, for a client without it,")
+	if !isToolError(m) {
+		p.failf("a call that needs sampling succeeds for a client without it: %.200s", m.Raw)
+	}
+	for _, m := range c.received(w.request.from, wire.Message.IsRequest) {
+		p.failf("a client without the capability is asked: %.200s", m.Raw)
+	}
+}

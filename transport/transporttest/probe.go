@@ -1,0 +1,136 @@
+package transporttest
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedmcp/heed/transport/transporttest/wire"
+)
+
+// probe is one run of a rule. One goroutine runs it, and leaves it by Goexit once
+// the verdict is known.
+type probe struct {
+	ctx     context.Context // ends with the rule's time
+	target  *Target
+	limits  Limits
+	setting Setting
+	survey  *survey // nil while the survey itself is made
+	log     *wire.Log
+
+	verdict  Verdict
+	cleanups []func() // in the order of their making
+	tags     atomic.Int64
+}
+
+// tagsOfAll makes tags that differ between all probes of a process, which may
+// talk to the same server.
+var tagsOfAll atomic.Int64
+
+// judge runs a rule in a setting.
+func judge(ctx context.Context, t *Target, s *survey, setting Setting, rule Rule) Verdict {
+	if why := s.lacks(rule.Needs); why != "" {
+		return Verdict{Rule: rule, Setting: setting, Status: Skip, Reason: why}
+	}
+	return runProbe(ctx, t, s, setting, rule)
+}
+
+func runProbe(ctx context.Context, t *Target, s *survey, setting Setting, rule Rule) Verdict {
+	limits := t.Limits.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, limits.Rule)
+	defer cancel()
+	p := &probe{
+		ctx: ctx, target: t, limits: limits, setting: setting, survey: s, log: wire.NewLog(),
+		verdict: Verdict{Rule: rule, Setting: setting, Status: Pass},
+	}
+	p.tags.Store(tagsOfAll.Add(1) << 20)
+	began := time.Now()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer p.clean()
+		rule.run(p)
+	}()
+	// A write to a server that does not read ends only when that is closed.
+	stop := context.AfterFunc(ctx, func() {
+		p.log.Notef("the time for this rule is over")
+	})
+	<-done
+	stop()
+	p.verdict.Took = time.Since(began)
+	if p.verdict.Wire == nil {
+		p.verdict.Wire = p.log.Since(0)
+	}
+	return p.verdict
+}
+
+// clean closes what was opened, the last first.
+func (p *probe) clean() {
+	for len(p.cleanups) > 0 {
+		last := p.cleanups[len(p.cleanups)-1]
+		p.cleanups = p.cleanups[:len(p.cleanups)-1]
+		last()
+	}
+}
+
+func (p *probe) onClean(f func()) { p.cleanups = append(p.cleanups, f) }
+
+func (p *probe) end(status Status, format string, args []any) {
+	p.verdict.Status, p.verdict.Reason = status, fmt.Sprintf(format, args...)
+	if p.log.Full() {
+		p.verdict.Reason += " (the server sends more than anybody can read)"
+	}
+	p.verdict.Wire = p.log.Since(0) // without what the cleaning adds
+	p.clean()
+	runtime.Goexit()
+}
+
+// failf ends the rule: the server breaks it.
+func (p *probe) failf(format string, args ...any) { p.end(Fail, format, args) }
+
+// skipf ends the rule: it cannot be judged.
+func (p *probe) skipf(format string, args ...any) { p.end(Skip, format, args) }
+
+// errorf ends the rule: it could not be found out.
+func (p *probe) errorf(format string, args ...any) { p.end(Error, format, args) }
+
+// wait waits for an entry from an index on, for as long as d.
+func (p *probe) wait(d time.Duration, from int, match func(wire.Entry) bool) (wire.Entry, bool) {
+	ctx, cancel := context.WithTimeout(p.ctx, d)
+	defer cancel()
+	return p.log.Wait(ctx, from, match)
+}
+
+// sleep lets time pass.
+func (p *probe) sleep(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.ctx.Done():
+		p.errorf("the rule took longer than %s", p.limits.Rule)
+	}
+}
+
+// closedWithin waits until c is closed.
+func (p *probe) closedWithin(d time.Duration, c <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c:
+		return true
+	case <-timer.C:
+	case <-p.ctx.Done():
+	}
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// tag names something in this probe and no other.
+func (p *probe) tag() string { return fmt.Sprintf("t%d", p.tags.Add(1)) }

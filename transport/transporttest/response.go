@@ -1,0 +1,61 @@
+package transporttest
+
+import (
+	"time"
+
+	"github.com/heedmcp/heed/transport/transporttest/wire"
+)
+
+// The rules of this file: what happens to the HTTP response of a call.
+
+var responseRules = []Rule{
+	{
+		Name: "response-ends", Page: pageCancel, Level: Should, Settings: HTTPHandshake | HTTPHandshakeJSON, Needs: []Need{NeedSlow},
+		Explanation: "the response of a cancelled call ends at once, without a message, even while its handler runs on",
+		run:         responseEnds,
+	},
+	{
+		Name: "response-begins", Page: pageHTTP, Level: Quality, Settings: HTTPHandshake | HTTPStateless, Needs: []Need{NeedSlow},
+		Explanation: "a call that says nothing has its response headers within a second, so that a client can drop it",
+		run:         responseBegins,
+	},
+}
+
+func responseEnds(p *probe) {
+	c := p.open()
+	w := c.slow()
+	limit := p.limits.Prompt
+	if w.tag != "" {
+		w = c.fixture("cancel_ignore", map[string]any{"ms": 2 * p.limits.Prompt.Milliseconds()})
+	} else {
+		limit = min(limit, w.lasts/2)
+	}
+	w.begin()
+	since := p.log.Len()
+	w.request.stop(stop)
+	if !w.request.ended(limit) {
+		p.failf("the response of a cancelled call is still open after %s", limit)
+	}
+	if e, found := p.log.Find(since, func(e wire.Entry) bool { return w.request.isMessage(e) && !w.request.isReport(e.Message) }); found {
+		p.failf("the response of a cancelled call ends with a message: %s", e)
+	}
+	if err := w.request.x.Err(); err != nil {
+		p.failf("the response of a cancelled call breaks off: %v", err)
+	}
+	c.fence("after a cancelled call")
+}
+
+func responseBegins(p *probe) {
+	const limit = time.Second
+	c := p.open()
+	w := c.slow()
+	if w.tag == "" && w.lasts < 3*limit/2 {
+		p.skipf("the slow tool takes only %s", w.lasts.Round(time.Millisecond))
+	}
+	w.send()
+	opened := func(e wire.Entry) bool { return e.Kind == wire.Opened && w.request.mine(e) }
+	// A loaded machine is given some time more.
+	if _, ok := p.wait(max(limit, p.limits.Prompt), w.request.from, opened); !ok {
+		p.failf("a call that says nothing has no response headers after %s", max(limit, p.limits.Prompt))
+	}
+}
