@@ -203,7 +203,7 @@ func handleGetPrompt(ctx context.Context, req *servercontext.Request) (any, erro
 // without an error.
 func textArguments(what string, raw json.RawMessage) (map[string]string, error) {
 	arguments := map[string]string{}
-	if len(raw) == 0 {
+	if len(raw) == 0 || string(raw) == "null" { // what Go clients make of a nil map
 		return arguments, nil
 	}
 	if raw[0] != '{' {
