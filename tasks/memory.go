@@ -23,7 +23,7 @@ type Memory struct {
 const (
 	defaultMaxTasks = 16384
 	defaultMaxBytes = 256 << 20
-	maxSignals      = 4096 // that wait for one owner or another; the oldest are dropped
+	maxSignals      = 1000 // that wait for one task
 )
 
 // NewMemory returns an empty store for at most maxTasks tasks (0: 16384) of about
@@ -97,8 +97,14 @@ func (m *Memory) Post(_ context.Context, s Signal) error {
 	case r.Status.Ended():
 		return ErrEnded
 	}
-	if len(m.signals) >= maxSignals {
-		m.signals = slices.Delete(m.signals, 0, 1)
+	waiting := 0
+	for _, other := range m.signals {
+		if other.Task == s.Task {
+			waiting++
+		}
+	}
+	if waiting >= maxSignals {
+		return ErrFull
 	}
 	m.signals = append(m.signals, s)
 	return nil

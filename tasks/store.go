@@ -10,7 +10,7 @@ import (
 var (
 	// ErrNotFound is returned when there is no task with that id, or no longer.
 	ErrNotFound = errors.New("tasks: no such task")
-	// ErrFull is returned by Create when the store has no room.
+	// ErrFull is returned by Create, and by Post, when the store has no room.
 	ErrFull = errors.New("tasks: too many tasks")
 	// ErrEnded is returned by Save when the task has come to its end before.
 	ErrEnded = errors.New("tasks: the task has ended")
@@ -43,7 +43,7 @@ type Store interface {
 	Save(ctx context.Context, r *Record) error
 
 	// Post leaves a signal for whoever runs the task, now or later. It returns
-	// ErrNotFound, or ErrEnded.
+	// ErrNotFound, ErrEnded, or ErrFull when too many wait for that task already.
 	Post(ctx context.Context, s Signal) error
 
 	// Renew prolongs the leases of all tasks of owner that have not ended, and takes

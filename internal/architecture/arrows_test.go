@@ -64,6 +64,23 @@ var arrows = []arrow{
 		why:     "transports are adapters: they know bytes and streams, and not one another",
 	},
 	{
+		pattern: "tasks",
+		heed:    []string{"cancellation", "servercontext", "server", "internal/*"},
+		foreign: []string{"*"},
+		why:     "an extension of the server, on any transport and with any store",
+	},
+	{
+		pattern: "tasks/sqlstore",
+		heed:    []string{"tasks"},
+		why:     "databases are reached through database/sql; drivers are the program's choice",
+	},
+	{
+		pattern: "tasks/storetest",
+		heed:    []string{"tasks", "server"},
+		foreign: []string{"github.com/stretchr/testify/*"},
+		why:     "a test kit for stores knows stores, and no server that runs",
+	},
+	{
 		pattern: "gosdk",
 		heed:    []string{"cancellation", "servercontext", "server", "internal/*"},
 		foreign: []string{"*"},
