@@ -20,7 +20,7 @@ type Extension struct {
 	// Settings are advertised with it; nil: there are none.
 	Settings map[string]any
 	// Methods are served to clients that declare the extension in the request;
-	// others are answered -32021.
+	// others are answered -32021, unless the method is open to them.
 	Methods []ExtensionMethod
 	// Listen are members that it adds to the filter of subscriptions/listen.
 	Listen []ListenField
@@ -34,7 +34,10 @@ type ExtensionMethod struct {
 	Name string
 	// NameParam is the member of params that the Mcp-Name header repeats; "": none.
 	NameParam string
-	// Handler serves it. The client has declared the extension.
+	// Undeclared serves clients as well that do not declare the extension: it asks
+	// nothing of them.
+	Undeclared bool
+	// Handler serves it. The client has declared the extension, unless Undeclared.
 	Handler Handler
 }
 
@@ -66,7 +69,11 @@ func (s *Server) AddExtension(e *Extension) (err error) {
 		}
 		r.extensions[e.ID] = e
 		for _, m := range e.Methods {
-			r.custom[m.Name] = &method{name: m.Name, eras: eraStateless, nameParam: m.NameParam, handler: forDeclaring(e.ID, m.Handler)}
+			handler := m.Handler
+			if !m.Undeclared {
+				handler = forDeclaring(e.ID, handler)
+			}
+			r.custom[m.Name] = &method{name: m.Name, eras: eraStateless, nameParam: m.NameParam, handler: handler}
 		}
 		if e.Middleware != nil {
 			r.middleware = append(r.middleware, e.Middleware)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/mediatype"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -186,7 +187,7 @@ func (t *fileTree) read(ctx context.Context, _ *servercontext.Request, in ReadIn
 		return nil, err
 	}
 	contents := &mcp.ResourceContents{URI: in.URI, MIMEType: t.mimeType(name, data)}
-	if isText(data) {
+	if mediatype.IsText(data) {
 		contents.Text = string(data)
 	} else {
 		contents.Blob = data
