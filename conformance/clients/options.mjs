@@ -1,6 +1,7 @@
 // The command line of the scripts:
 //
 //   node SCRIPT [--mode=MODE] [--only=CHECK,CHECK] [--patience=MS] -- SERVER [ARGUMENT...]
+//   node SCRIPT [--mode=MODE] [--only=CHECK,CHECK] [--patience=MS] --url=URL
 const separator = process.argv.indexOf('--');
 
 // option returns the value of --name=value, or undefined.
@@ -10,13 +11,14 @@ export function option(name) {
   return ours.find((arg) => arg.startsWith(prefix))?.slice(prefix.length);
 }
 
-// serverCommand returns the server's command and its arguments. Without one
-// the script ends with status 2.
-export function serverCommand() {
-  const command = separator < 0 ? [] : process.argv.slice(separator + 1);
-  if (command.length === 0) {
-    console.error('usage: node SCRIPT [--mode=MODE] [--only=CHECK,CHECK] [--patience=MS] -- SERVER [ARGUMENT...]');
+// serverTarget returns where the server is: a { url }, or a { command, args } to start
+// it with. Without either the script ends with status 2.
+export function serverTarget() {
+  const url = option('url');
+  const [command, ...args] = separator < 0 ? [] : process.argv.slice(separator + 1);
+  if ((url === undefined) === (command === undefined)) {
+    console.error('usage: node SCRIPT [--mode=MODE] [--only=CHECK,CHECK] [--patience=MS] (--url=URL | -- SERVER [ARGUMENT...])');
     process.exit(2);
   }
-  return command;
+  return url === undefined ? { command, args } : { url };
 }

@@ -5,14 +5,15 @@
 //
 // A verdict that is not ok has an "error". The exit status is 0 when all are ok.
 import { bounded, checks } from './checks.mjs';
-import { option, serverCommand } from './options.mjs';
+import { option, serverTarget } from './options.mjs';
 
 // The transports ask politely for two seconds before they send SIGTERM.
 const EXIT_MS = 1_900;
 
-// run connects with open(command, args), which returns a connected session.
+// run connects with open(target), which returns a connected session; target is
+// what serverTarget returns.
 export async function run({ client, era, open }) {
-  const [command, ...args] = serverCommand();
+  const target = serverTarget();
   let failed = false;
   let session;
 
@@ -35,12 +36,14 @@ export async function run({ client, era, open }) {
   };
 
   const connected = await judge('connect', async () => {
-    session = await open(command, args);
+    session = await open(target);
   });
   if (connected) {
-    for (const check of selected(era)) await judge(check.name, () => bounded(check.run(session)));
+    for (const check of selected(session)) await judge(check.name, () => bounded(check.run(session)));
     await judge('close', async () => {
-      const { code, signal, ms } = await session.close();
+      const exit = await session.close();
+      if (target.url) return;
+      const { code, signal, ms } = exit;
       if (code !== 0 || signal !== null) throw new Error(`the server ended with status ${code}, signal ${signal}`);
       if (ms > EXIT_MS) throw new Error(`the server took ${ms} ms to end`);
     });
@@ -52,9 +55,10 @@ export async function run({ client, era, open }) {
   process.exit(failed ? 1 : 0);
 }
 
-// selected leaves out what an era does not have and what --only=NAME,NAME
-// does not name.
-function selected(era) {
+// selected leaves out what an era or a transport does not have and what
+// --only=NAME,NAME does not name.
+function selected({ era, transport }) {
   const only = option('only')?.split(',');
-  return checks.filter((check) => (check.eras?.includes(era) ?? true) && (only?.includes(check.name) ?? true));
+  const has = (list, item) => list?.includes(item) ?? true;
+  return checks.filter((check) => has(check.eras, era) && has(check.transports, transport) && has(only, check.name));
 }

@@ -1,28 +1,37 @@
 // A session is what the checks see of a client: the same few verbs for both
 // versions of the TypeScript SDK.
 import { once } from 'node:events';
+import { Connections } from './connections.mjs';
 
 export const CAPABILITIES = { sampling: {}, elicitation: {} };
 export const CLIENT_INFO = { name: 'heed-conformance', version: '1.0.0' };
 
 export class Session {
   #client;
-  #process; // the server's child process
+  #transport;
+  #process; // the server's child process, undefined over HTTP
   #counts = { sampling: 0, elicitation: 0 };
   #once = {}; // question -> function(signal) that answers the next one
 
-  // Errors that the client has reported, in order. Only added to.
+  // Errors that the client has reported, in order. Only forgive takes any away.
   errors = [];
   // The end of what the server wrote to stderr. For people, after a failure.
   stderr = '';
 
-  constructor(client, expectedRevision) {
+  constructor(client, { era, revision }) {
     this.#client = client;
-    this.expectedRevision = expectedRevision;
+    this.era = era;
+    this.expectedRevision = revision;
     client.onerror = (error) => this.errors.push(String(error?.message ?? error));
   }
 
-  async connect(transport) {
+  // connect opens the session over the transport that a target calls for; Stdio and
+  // StreamableHTTP are the client's own classes.
+  async connect(target, { Stdio, StreamableHTTP }) {
+    const transport = target.url ? this.#overHTTP(target.url, StreamableHTTP) : new Stdio({ ...target, stderr: 'pipe' });
+    this.transport = target.url ? 'http' : 'stdio';
+    this.#transport = transport;
+    this.onTransport?.(transport);
     transport.stderr?.on('data', (chunk) => {
       this.stderr = (this.stderr + chunk).slice(-8192);
     });
@@ -30,6 +39,27 @@ export class Session {
     // No version of the transport tells a child's exit status, so this reaches
     // for a private field. The packages are pinned.
     this.#process = transport._process;
+  }
+
+  #overHTTP(url, StreamableHTTP) {
+    this.connections = new Connections();
+    return new StreamableHTTP(new URL(url), {
+      fetch: this.connections.fetch,
+      reconnectionOptions: { initialReconnectionDelay: 50, maxReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1.5, maxRetries: 5 },
+    });
+  }
+
+  // cancelledBy is what the server can know of a cancel: the stateless era has
+  // no message for it over HTTP, the client just closes the response.
+  cancelledBy(reason) {
+    return this.transport === 'http' && this.era === 'stateless'
+      ? { origin: 'disconnect', reason: 'the client closed the response' }
+      : { origin: 'peer', reason };
+  }
+
+  // forgive takes back the errors that a check has provoked itself.
+  forgive(pattern) {
+    this.errors = this.errors.filter((error) => !pattern.test(error));
   }
 
   revision() {
@@ -68,8 +98,14 @@ export class Session {
     return { action: 'accept', content: fill(params.requestedSchema) };
   }
 
-  // close ends the session and returns how the server process has ended.
+  // close ends the session and returns how the server process has ended, if it is
+  // the session's own.
   async close() {
+    if (!this.#process) {
+      if (this.era === 'handshake') await this.#transport.terminateSession();
+      await this.#client.close();
+      return undefined;
+    }
     const exit = once(this.#process, 'exit');
     const start = Date.now();
     await this.#client.close();

@@ -3,7 +3,7 @@
 //   --mode=legacy  handshake era (the default)
 //   --mode=pin     stateless era, revision 2026-07-28 and nothing else
 //   --mode=auto    what the client settles on by itself: the stateless era
-import { Client } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { option } from './options.mjs';
 import { run } from './runner.mjs';
@@ -18,8 +18,8 @@ const MODES = {
 class SessionV2 extends Session {
   #client;
 
-  constructor(client, revision) {
-    super(client, revision);
+  constructor(client, mode) {
+    super(client, mode);
     this.#client = client;
     client.setRequestHandler('sampling/createMessage', (request, ctx) =>
       this.answer('sampling', request.params, ctx.mcpReq.signal),
@@ -44,10 +44,10 @@ if (!mode) {
 await run({
   client: `typescript-v2-${name}`,
   era: mode.era,
-  open: async (command, args) => {
+  open: async (target) => {
     const options = { capabilities: CAPABILITIES, versionNegotiation: { mode: mode.negotiation } };
-    const session = new SessionV2(new Client(CLIENT_INFO, options), mode.revision);
-    await session.connect(new StdioClientTransport({ command, args, stderr: 'pipe' }));
+    const session = new SessionV2(new Client(CLIENT_INFO, options), mode);
+    await session.connect(target, { Stdio: StdioClientTransport, StreamableHTTP: StreamableHTTPClientTransport });
     return session;
   },
 });
