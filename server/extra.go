@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -27,6 +26,3 @@ type Extra struct {
 }
 
 var noExtra = &Extra{}
-
-// errStreamGone is what a nested call returns when its request has no stream left.
-var errStreamGone = errors.New("server: the request's stream is gone")

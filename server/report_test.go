@@ -100,7 +100,7 @@ func TestCase41_AHandlerThatIgnoresItsToken(t *testing.T) {
 			time.Sleep(3*time.Second - 1)
 			p.settle()
 			require.Empty(t, f.Ignoring())
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			p.settle()
 			ignoring := f.Ignoring()
 			require.Len(t, ignoring, 1)

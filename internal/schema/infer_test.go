@@ -51,7 +51,7 @@ type Base2 struct {
 
 type level string
 
-type ownSchema struct{ anything any }
+type ownSchema struct{}
 
 func (ownSchema) JSONSchema() *invopop.Schema {
 	return &invopop.Schema{Type: "string", Pattern: "^x"}
@@ -217,9 +217,11 @@ func TestForErrors(t *testing.T) {
 			A point `json:",inline"`
 		}{}, "inline is not supported"},
 		"dash": {struct {
+			//lint:ignore SA5008 the tag is the mistake that is to be found
 			A int `json:"-,"`
 		}{}, `"-" is not supported`},
 		"quoted name": {struct {
+			//lint:ignore SA5008 the tag is the mistake that is to be found
 			A int `json:"a'b"`
 		}{}, "is not a valid name"},
 	}
