@@ -1,8 +1,10 @@
 package server
 
 import (
+	"strings"
 	"time"
 
+	"github.com/heedmcp/heed/cancellation"
 	"github.com/heedmcp/heed/internal/jsonrpc"
 )
 
@@ -10,6 +12,7 @@ const (
 	maxEarly      = 64              // cancels remembered per session
 	earlyLifetime = 5 * time.Second // and for how long
 	maxFinished   = 256             // ids remembered as finished, for which no cancel is
+	maxKept       = 1024            // length of an id that is remembered, in bytes
 )
 
 // earlyCancels remembers cancels that arrived before the request they name,
@@ -29,6 +32,9 @@ type earlyCancel struct {
 // add remembers a cancel for an id that is not in flight, unless a request with
 // that id finished lately: then the cancel was late, not early.
 func (e *earlyCancels) add(id jsonrpc.ID, reason string, now time.Time) {
+	if len(id.String()) > maxKept {
+		return
+	}
 	for _, d := range e.done {
 		if d == id {
 			return
@@ -45,7 +51,7 @@ func (e *earlyCancels) add(id jsonrpc.ID, reason string, now time.Time) {
 	if e.waiting == nil {
 		e.waiting = map[jsonrpc.ID]earlyCancel{}
 	}
-	e.waiting[id.Clone()] = earlyCancel{reason: reason, at: now}
+	e.waiting[id.Clone()] = earlyCancel{reason: strings.Clone(reason[:min(len(reason), cancellation.MaxReason)]), at: now}
 }
 
 // take returns and forgets the cancel that waits for id, nil if there is none.
@@ -63,6 +69,9 @@ func (e *earlyCancels) take(id jsonrpc.ID, now time.Time) *earlyCancel {
 
 // finished notes that the request with that id has ended.
 func (e *earlyCancels) finished(id jsonrpc.ID) {
+	if len(id.String()) > maxKept {
+		return
+	}
 	if len(e.done) < maxFinished {
 		e.done = append(e.done, id.Clone())
 		return

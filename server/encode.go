@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 
 	"github.com/heedmcp/heed/internal/jsonrpc"
+	"github.com/heedmcp/heed/servercontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -252,6 +253,22 @@ func (r *revision) implementation(i *mcp.Implementation) *mcp.Implementation {
 		p.Icons, p.WebsiteURL, p.Description = nil, "", ""
 	}
 	return &p
+}
+
+// supports tells whether a request to the client exists in this revision. Some clients
+// declare capabilities of a newer one.
+func (r *revision) supports(params any) error {
+	ok := true
+	switch p := params.(type) {
+	case *mcp.ElicitParams:
+		ok = r.elicitation && (p.Mode != "url" || r.urlElicitation)
+	case *mcp.CreateMessageWithToolsParams:
+		ok = r.urlElicitation
+	}
+	if !ok {
+		return fmt.Errorf("%w: %s has no such request", servercontext.ErrNotSupported, r.version)
+	}
+	return nil
 }
 
 // inputParams projects the params of a request to the client.

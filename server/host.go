@@ -88,6 +88,9 @@ func (h *host) Input(ctx context.Context, method string, params any) (json.RawMe
 	if h.rev.stateless {
 		return nil, errNoInput // a method that may ask has an operationHost
 	}
+	if err := h.rev.supports(params); err != nil {
+		return nil, err
+	}
 	return h.call().ask(ctx, method, h.rev.inputParams(params))
 }
 

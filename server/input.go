@@ -211,6 +211,9 @@ func (r *revision) inputRequest(request mcp.InputRequest) (method, capability st
 	default:
 		return "", "", nil, fmt.Errorf("a %T cannot be asked for", request)
 	}
+	if err = r.supports(p); err != nil {
+		return "", "", nil, err
+	}
 	params, err = encodeParams(r.inputParams(p))
 	if err == nil && params == nil {
 		err = fmt.Errorf("it is a nil %T", request)
