@@ -93,6 +93,11 @@ var arrows = []arrow{
 		why:     "internal packages are leaves that any layer may use, so they must not point back up",
 	},
 	{
+		pattern: "cmd/*",
+		heed:    []string{"transport/transporttest", "transport/transporttest/*"},
+		why:     "heedcheck tries any server, so that it must not know ours",
+	},
+	{
 		pattern: "examples/*",
 		heed:    []string{"*"},
 		foreign: []string{"*"},

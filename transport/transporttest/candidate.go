@@ -16,6 +16,7 @@ type candidate struct {
 
 var candidates = []candidate{
 	{NeedSlow, patterns(`^(wait|sleep|delay|slow)$`, `long.?running`, `wait|sleep|delay|slow|long`, `timer|count.?down|work|busy|job`)},
+	{NeedProgress, patterns(`progress`)},
 	{NeedSampling, patterns(`sampl`, `create.?message|ask.?(llm|model)`)},
 	{NeedForm, patterns(`elicit.*form|form.*elicit`, `elicit`, `ask.?user|confirm`)},
 	{NeedURL, patterns(`elicit.*url|url.*elicit`)},
@@ -123,4 +124,17 @@ func (p property) any() any {
 		return map[string]any{}
 	}
 	return "heedcheck"
+}
+
+// stepsOf is how many steps the arguments tell a tool to take, 0 if they do not.
+func stepsOf(arguments json.RawMessage) int {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(arguments, &members) // they were made by guessArguments, or checked
+	for name, raw := range members {
+		var n int
+		if inSteps.MatchString(name) && json.Unmarshal(raw, &n) == nil {
+			return n
+		}
+	}
+	return 0
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -62,10 +63,14 @@ func (p *probe) connect(version, capabilities string) *client {
 	if p.setting.stream() {
 		return p.dial(version, capabilities)
 	}
-	if p.target.Open == nil {
+	open := p.target.Open
+	if p.target.Restart != nil && slices.Contains(p.verdict.Rule.Needs, NeedEnd) {
+		open = p.target.Restart
+	}
+	if open == nil {
 		p.errorf("%v", errNoTransport)
 	}
-	endpoint, err := p.target.Open(p.ctx)
+	endpoint, err := open(p.ctx)
 	if err != nil {
 		p.errorf("the server cannot be reached: %v", err)
 	}

@@ -21,14 +21,12 @@ var lifeRules = []Rule{
 	},
 	{
 		Name: "eof-running", Page: pageTransport, Level: Should, Settings: Streams, Needs: []Need{NeedEnd, NeedSlow},
-		Explanation: "the end of the input cancels what is running and ends the server, cleanly and without an answer",
+		Explanation: "the end of the input cancels what is running and ends the server, cleanly and in time",
 		run: func(p *probe) {
 			c := p.open()
-			w := c.slow().begin()
-			since := p.log.Len()
+			c.slow().begin()
 			c.eof()
 			c.ends(p.limits.Exit)
-			w.request.silent(since, "a call whose client is gone")
 		},
 	},
 	{
@@ -49,11 +47,9 @@ var lifeRules = []Rule{
 		run: func(p *probe) {
 			c := p.open()
 			w := c.slow().begin()
-			since := p.log.Len()
 			w.request.stop(stop)
 			c.eof()
 			c.ends(p.limits.Exit)
-			w.request.silent(since, "the cancelled call")
 		},
 	},
 	{

@@ -45,7 +45,7 @@ var nestedRules = []Rule{
 			since := p.log.Len()
 			w.request.stop(stop)
 			w.await("nested_error")
-			w.quiet(since, "the cancelled call")
+			p.sleep(p.limits.Quiet)
 			for _, m := range c.received(since, wire.Message.IsRequest) {
 				p.failf("the server asks for a call that was cancelled: %.200s", m.Raw)
 			}
@@ -130,7 +130,6 @@ func nestedIsCancelled(p *probe, k kind) {
 	if w.request.x != nil && !w.request.ended(p.limits.Prompt) {
 		p.failf("the response of a cancelled call is still open after %s", p.limits.Prompt)
 	}
-	w.quiet(since, "the cancelled call")
 }
 
 // respond answers a request of the server.
@@ -142,13 +141,16 @@ func lateAnswer(p *probe) {
 	c := p.open()
 	w := c.nested(kinds[0]).send()
 	ask := w.asked(kinds[0].method, w.request.from)
-	since := p.log.Len()
 	w.request.stop(stop)
 	w.await("nested_error")
 	c.fence("after a cancelled call")
+	since := p.log.Len()
 	c.respond(ask.Message.ID, kinds[0].answer)
 	c.fence("after an answer that came too late")
-	w.quiet(since, "the cancelled call")
+	p.sleep(p.limits.Quiet)
+	for _, m := range c.received(since, func(m wire.Message) bool { return m.IsResponse() }) {
+		p.failf("an answer that came too late is answered: %.200s", m.Raw)
+	}
 }
 
 func sequenceStops(p *probe) {
@@ -161,7 +163,7 @@ func sequenceStops(p *probe) {
 	w.request.stop(stop)
 	w.await("nested_error")
 	c.respond(second.Message.ID, kinds[0].answer)
-	w.quiet(since, "the cancelled call")
+	p.sleep(p.limits.Quiet)
 	for _, m := range c.received(since, wire.Message.IsRequest) {
 		p.failf("the server goes on to ask after the cancel: %.200s", m.Raw)
 	}

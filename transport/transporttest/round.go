@@ -43,12 +43,9 @@ var roundRules = []Rule{
 			w := c.nestedThenWaits()
 			retry := w.retry(w.asksByResult())
 			w.await("nested_result")
-			w.untouched2(retry)
-			since := p.log.Len()
+			w.waits(retry)
 			retry.stop(stop)
 			w.await("observed")
-			p.sleep(p.limits.Quiet)
-			retry.silent(since, "the cancelled retry")
 		},
 	},
 	{
@@ -62,7 +59,7 @@ var roundRules = []Rule{
 			w.request.stop(stop)
 			c.fence("after a late cancel")
 			p.sleep(p.limits.Quiet)
-			w.untouched2(retry)
+			w.waits(retry)
 			retry.stop(stop)
 			w.await("observed")
 		},
@@ -112,8 +109,8 @@ func (w *work) retry(a asksFor) *request {
 	return w.c.send(o)
 }
 
-// untouched2 fails the rule when work that a retry continues has ended.
-func (w *work) untouched2(retry *request) {
+// waits fails the rule when work that a retry continues has ended.
+func (w *work) waits(retry *request) {
 	if e, found := w.has("observed"); found {
 		w.c.p.failf("the operation is cancelled: %s %q", e.Origin, e.Reason)
 	}

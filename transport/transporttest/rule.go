@@ -25,6 +25,7 @@ type Need string
 const (
 	NeedSlow     Need = "a tool that takes a few seconds"
 	NeedReports  Need = "a slow tool that reports progress"
+	NeedProgress Need = "a tool that reports progress as often as it is told"
 	NeedEnd      Need = "a service whose end can be seen"
 	NeedShutdown Need = "a service that can be asked to shut down"
 	NeedSampling Need = "a tool that samples the client's model"

@@ -71,7 +71,7 @@ func ignoredIsSuppressed(p *probe) {
 	w.begin()
 	since := p.log.Len()
 	w.request.stop(stop)
-	w.await("returned")
+	w.awaitWithin(2*p.limits.Prompt, "returned")
 	w.quiet(since, "the cancelled call")
 }
 
@@ -100,8 +100,8 @@ func silenceOf(p *probe, count func(*request, int) int) {
 	since := p.log.Len()
 	w.request.stop(stop)
 	known := c.fence("after a cancel")
-	w.await("returned")
-	w.quiet(since, "the cancelled call")
+	w.awaitWithin(3*p.limits.Prompt, "returned")
+	w.wind(since)
 	if n := count(w.request, known); n > 1 {
 		p.failf("%d messages of the call come after its cancel was read", n)
 	}
@@ -211,8 +211,11 @@ func duplicateCancel(p *probe) {
 	c.cancel(w.request.id, "another reason")
 	w.stopped()
 	c.cancel(w.request.id, "one more")
-	w.quiet(since, "the cancelled call")
 	c.fence("after several cancels")
+	p.sleep(p.limits.Quiet)
+	for _, m := range c.received(since, func(m wire.Message) bool { return m.IsResponse() && !m.IsAnswerTo(w.request.id) }) {
+		p.failf("a cancel is answered: %.200s", m.Raw)
+	}
 	if w.tag == "" {
 		return
 	}
@@ -242,10 +245,8 @@ func malformedCancels(p *probe) {
 		}
 	}
 	w.untouched("after cancels that do not name it")
-	since = p.log.Len()
 	w.request.stop(stop)
 	w.stopped()
-	w.quiet(since, "the call that was cancelled in the end")
 }
 
 // notifyAnyhow sends a notification that need not be accepted.

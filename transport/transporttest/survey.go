@@ -40,7 +40,8 @@ func (e *surveyError) Error() string { return e.verdict.Reason }
 func (s *survey) make(p *probe) {
 	c := p.open()
 	s.version = c.version
-	s.end, s.ask = c.life.Ended != nil, c.life.Shutdown != nil
+	restarts := !p.setting.stream() && p.target.Restart != nil
+	s.end, s.ask = restarts || c.life.Ended != nil, restarts || c.life.Shutdown != nil
 	switch {
 	case p.setting.handshake() && c.version == newestStateless:
 		p.errorf("the server answers initialize with revision %s, which has no initialize", c.version)
@@ -174,7 +175,7 @@ func (s *survey) missing(need Need) string {
 			return ""
 		}
 		return "the slow tool reports no progress"
-	case NeedSlow, NeedSampling, NeedForm, NeedURL, NeedRoots, NeedPing:
+	case NeedSlow, NeedProgress, NeedSampling, NeedForm, NeedURL, NeedRoots, NeedPing:
 		if _, found := s.calls[need]; found || s.fixtures() {
 			return ""
 		}

@@ -22,6 +22,10 @@ type Target struct {
 	// well be the same for all. nil: there is no HTTP.
 	Open func(context.Context) (*Endpoint, error)
 
+	// Restart makes an HTTP endpoint ready that a rule may shut down. nil: Open is
+	// used, and what it returns must stand that.
+	Restart func(context.Context) (*Endpoint, error)
+
 	// Calls are tools to call in place of those of package fixture, by what they are
 	// needed for: NeedSlow, NeedSampling and so on. Where there are neither, tools are
 	// looked for by their names and schemas.

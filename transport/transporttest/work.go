@@ -156,8 +156,24 @@ func wordsOf(events []event) string {
 	return text
 }
 
-// stopped waits until the work has noticed that it was cancelled, where that can be seen.
-func (w *work) stopped() { w.await("observed") }
+// stopped waits until a cancel has taken effect. A fixture says so; of another tool it is
+// known when it does not come to its end in its time. That it is not answered is
+// not looked at: see quiet.
+func (w *work) stopped() {
+	if w.tag != "" {
+		w.await("observed")
+		return
+	}
+	p := w.c.p
+	if !notified.Has(p.setting) || w.lasts == 0 {
+		return
+	}
+	end := w.request.at.Add(w.lasts)
+	e, ok := p.wait(time.Until(end)+w.lasts/4+p.limits.Quiet, w.request.from, w.request.isAnswer)
+	if ok && time.Since(w.request.at) > w.lasts*9/10 {
+		p.failf("%s comes to its end though it was cancelled: %.200s", w.called(), e.Message.Raw)
+	}
+}
 
 // untouched fails the rule when the work has stopped.
 func (w *work) untouched(when string) {
@@ -181,16 +197,20 @@ func (w *work) untouched(when string) {
 	}
 }
 
+// wind waits as long as something could come that must not.
+func (w *work) wind(since int) {
+	d := w.c.p.limits.Quiet
+	if w.tag == "" && w.lasts > 0 {
+		// Whoever ignores the cancel answers when the work is over.
+		d += max(0, time.Until(w.request.at.Add(w.lasts+w.lasts/4)))
+	}
+	w.c.p.wait(d, since, w.request.isAnswer)
+}
+
 // quiet waits as long as an answer could take that must not come, and fails the
 // rule if it does.
 func (w *work) quiet(since int, what string) {
-	p := w.c.p
-	d := p.limits.Quiet
-	if w.tag == "" && w.lasts > 0 {
-		// Whoever ignores the cancel answers when the work is over.
-		d += time.Until(w.request.at.Add(w.lasts + w.lasts/4))
-	}
-	p.wait(max(d, p.limits.Quiet), since, w.request.isAnswer)
+	w.wind(since)
 	w.request.silent(since, what)
 }
 
