@@ -37,18 +37,20 @@ type reply struct {
 	one   [1]*server.Call // where calls are kept unless it is a batch
 	apart bool            // they run on goroutines of their own, not on ServeHTTP's; set by newReply and start
 
-	silenced atomic.Bool // set by Silence
+	silenced atomic.Bool                 // set by Silence
+	unwatch  atomic.Pointer[func() bool] // stops the watch for a drop; nil before it began; set by watch
 
-	mu      sync.Mutex // guards the fields below; held while the response is written to
-	sink    sink
-	ended   bool          // nothing may be written any more, but by finish
-	over    chan struct{} // closed when ended; nil unless calls run apart
-	unwatch func() bool   // stops the watch for a drop; nil before it began
-	timer   *time.Timer   // calls tick; set once, before it can fire; nil if no call runs
+	mu    sync.Mutex // guards the fields below; held while the response is written to
+	sink  sink
+	ended bool          // nothing may be written any more, but by finish
+	over  chan struct{} // closed when ended; nil unless calls run apart
+	slow  bool          // the call has taken for longer than watchAfter; set by tick
+	timer *time.Timer   // calls tick; set once, before it can fire; nil if no call runs
 }
 
 // watchAfter is how long a call may take before anybody looks whether its client
-// is still there. Most calls never have to pay for that.
+// is still there, unless its handler begins to wait for that sooner. Most calls
+// never have to pay for the watch.
 const watchAfter = 20 * time.Millisecond
 
 // never is a delay that nobody lives to see the end of.
@@ -94,10 +96,24 @@ func (r *reply) serve() {
 		if r.apart {
 			r.runApart()
 		} else {
+			r.calls[0].OnWait(r.watch)
 			r.calls[0].Run()
 		}
 	}
 	r.finish()
+}
+
+// watch begins to watch for a drop of the response, once. It is called by the first
+// who waits for the call's cancellation, or by the timer for handlers that only
+// poll. It must not take mu: whoever waits cannot wait for a slow client.
+func (r *reply) watch() {
+	if r.unwatch.Load() != nil {
+		return
+	}
+	stop := context.AfterFunc(r.context, r.dropped)
+	if !r.unwatch.CompareAndSwap(nil, &stop) {
+		stop() // somebody else was faster
+	}
 }
 
 // arm starts the timer that watches the client, commits the stream and keeps it alive.
@@ -143,8 +159,10 @@ func (r *reply) finish() {
 	if r.timer != nil {
 		r.timer.Stop()
 	}
-	if r.unwatch != nil {
-		r.unwatch()
+	// A watch that begins only now, on a goroutine that the handler has left behind, meets
+	// calls that have ended, and ends with the request's context.
+	if stop := r.unwatch.Load(); stop != nil {
+		(*stop)()
 	}
 }
 
@@ -161,8 +179,11 @@ func (r *reply) tick() {
 	}
 	o := &r.handler.options
 	switch {
-	case r.unwatch == nil:
-		r.unwatch = context.AfterFunc(r.context, r.dropped)
+	case !r.slow:
+		r.slow = true
+		if !r.apart {
+			r.watch() // runApart does so itself
+		}
 		if r.eager {
 			r.commitLocked()
 		}
@@ -200,7 +221,7 @@ func (r *reply) failed(err error) {
 func (r *reply) commitLocked() {
 	if r.stream && r.sink.phase == sinkFresh {
 		r.failed(r.sink.open(nil))
-		if r.timer != nil && r.unwatch != nil && r.handler.options.KeepAlive > 0 {
+		if r.timer != nil && r.slow && r.handler.options.KeepAlive > 0 {
 			r.timer.Reset(r.handler.options.KeepAlive)
 		}
 	}
