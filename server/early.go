@@ -56,10 +56,10 @@ func (e *earlyCancels) add(id jsonrpc.ID, reason string, now time.Time) {
 
 // take returns and forgets the cancel that waits for id, nil if there is none.
 func (e *earlyCancels) take(id jsonrpc.ID, now time.Time) *earlyCancel {
-	c, ok := e.waiting[id]
-	if !ok {
+	if _, ok := e.waiting[id]; !ok {
 		return nil
 	}
+	c := e.waiting[id] // only now, since c escapes
 	delete(e.waiting, id)
 	if now.Sub(c.at) > earlyLifetime {
 		return nil

@@ -133,8 +133,8 @@ func (o *object) end() []byte { return append(o.b, '}') }
 // server is, in the handshake era with nothing but the handler's own _meta.
 //
 // Specification: basic/index (2026-07-28), results and _meta.
-func (r *revision) appendHead(b []byte, c *Call, resultType string, meta mcp.Meta) *object {
-	o := &object{b: append(b, '{')}
+func (r *revision) appendHead(b []byte, c *Call, resultType string, meta mcp.Meta) object {
+	o := object{b: append(b, '{')}
 	if r.stateless {
 		o.key("resultType")
 		o.b = append(o.b, '"')
@@ -229,7 +229,7 @@ func (r *revision) appendDiscover(b []byte, c *Call, v *mcp.DiscoverResult) ([]b
 			return nil, err
 		}
 		o.text("instructions", v.Instructions)
-		r.appendCache(o, v.Cacheable)
+		r.appendCache(&o, v.Cacheable)
 		return o.end(), nil
 	})
 }

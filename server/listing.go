@@ -102,7 +102,7 @@ func appendList[T any](b []byte, c *Call, result any, meta mcp.Meta, name string
 			}
 		}
 		o.b = append(o.b, ']')
-		return c.rev.listEnd(o, next, cache), nil
+		return c.rev.listEnd(&o, next, cache), nil
 	})
 }
 

@@ -280,7 +280,7 @@ func (r *revision) appendReadResource(b []byte, c *Call, v *mcp.ReadResourceResu
 		}
 	}
 	o.b = append(o.b, ']')
-	r.appendCache(o, v.Cacheable)
+	r.appendCache(&o, v.Cacheable)
 	return o.end(), nil
 }
 

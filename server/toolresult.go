@@ -87,7 +87,7 @@ func (r *revision) appendCallToolResult(b []byte, c *Call, v *mcp.CallToolResult
 		return b, err
 	}
 	if v.StructuredContent != nil && r.structured {
-		if err := r.appendStructured(o, v.StructuredContent); err != nil {
+		if err := r.appendStructured(&o, v.StructuredContent); err != nil {
 			return b, err
 		}
 	}
