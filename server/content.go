@@ -49,11 +49,14 @@ func (r *revision) appendContent(b []byte, content mcp.Content) ([]byte, error) 
 		if !r.structured {
 			return r.appendContent(b, &mcp.TextContent{Text: linkText(c), Annotations: c.Annotations})
 		}
-		if !r.urlElicitation && c.Icons != nil {
-			p := *c
-			p.Icons = nil
-			return appendJSON(b, &p)
+		p := *c
+		if p.Name == "" {
+			p.Name = p.URI // without a name the message would be invalid
 		}
+		if !r.urlElicitation {
+			p.Icons = nil
+		}
+		return appendJSON(b, &p)
 	}
 	out, err := appendJSON(b, content)
 	if err == nil && string(out[len(b):]) == "null" {
