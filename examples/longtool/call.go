@@ -25,7 +25,7 @@ func (t *story) call(ctx context.Context, stop func(progress) (time.Duration, bo
 	t.calls++
 	c := &call{token: fmt.Sprintf("call-%d", t.calls)}
 	params := toolCall(closeTool, map[string]any{
-		"operation_id": t.operation, "batch": t.options.batch, "delay": t.options.delay.String(),
+		"operation_id": t.operation, "batch": t.options.batch, "delay": t.delay.String(),
 	})
 	params.SetProgressToken(c.token)
 
@@ -93,8 +93,9 @@ const recordWait = 2 * time.Second
 func (t *story) reconcile(ctx context.Context, c *call) (*Report, *Stop, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := t.link.tap.cancelSent(ctx, c.token); err != nil {
-		return nil, nil, fmt.Errorf("the client sent no cancel: %w", err)
+	sent, err := t.link.tap.stopSent(ctx, c.token)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the client did not pass Stop on: %w", err)
 	}
 	params := toolCall(statusTool, map[string]any{"operation_id": t.operation, "wait": "30s"})
 	for start := time.Now(); ; {
@@ -102,13 +103,13 @@ func (t *story) reconcile(ctx context.Context, c *call) (*Report, *Stop, error) 
 		if err := t.link.call(ctx, params, &report); err != nil {
 			return nil, nil, err
 		}
-		wire := t.link.tap.silence(c.token)
+		wire := t.link.tap.silence(c.token, nil)
 		for i := range report.Stops {
 			if report.Stops[i].RequestID == wire.id {
 				return &report, &report.Stops[i], t.compare(ctx, &report)
 			}
 		}
-		if wire.answered || time.Since(start) > recordWait {
+		if !sent || wire.answered || time.Since(start) > recordWait {
 			return &report, nil, t.compare(ctx, &report)
 		}
 		if err := pause(ctx, leasePoll); err != nil {

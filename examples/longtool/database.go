@@ -32,6 +32,13 @@ const (
 	ownerMark = 0x4c4f4e47
 )
 
+// pragmas are the settings of every SQLite connection.
+var pragmas = []string{
+	fmt.Sprintf("busy_timeout(%d)", lockWait.Milliseconds()),
+	"journal_mode(wal)", // readers see the board while a batch is written
+	"foreign_keys(1)",
+}
+
 var (
 	errLocked  = errors.New("it is locked by another program")
 	errForeign = errors.New("it holds somebody else's tables")
@@ -92,11 +99,7 @@ func openSQLite(path string) (*sql.DB, error) {
 		// A transaction here always writes. Taking the write lock first means
 		// that it waits at its start, never in the middle.
 		"_txlock": {"immediate"},
-		"_pragma": {
-			fmt.Sprintf("busy_timeout(%d)", lockWait.Milliseconds()),
-			"journal_mode(wal)", // readers see the board while a batch is written
-			"foreign_keys(1)",
-		},
+		"_pragma": pragmas,
 	}.Encode()}
 	return sql.Open("sqlite", dsn.String())
 }

@@ -14,6 +14,7 @@ import (
 // A database that cannot be used ends the program with one line and status 2,
 // in the story and in the server alike.
 func TestUnusableDatabases(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, []byte("this is a text, and longer than a header of an SQLite file, which has 100 bytes: so it can be told apart from one"), 0o600))
@@ -41,7 +42,7 @@ func TestUnusableDatabases(t *testing.T) {
 		cases = append(cases, unusable{"/proc/board.db", "it cannot be written"})
 	}
 	for _, c := range cases {
-		for _, command := range [][]string{{"-quiet"}, {"serve", "-stdio"}} {
+		for _, command := range [][]string{{"-quiet"}, {"serve", "-stdio"}, {"serve", "-http", "127.0.0.1:0"}} {
 			status, stdout, stderr := inProcess(append(command, "-db", c.where)...)
 			require.Equal(t, exitUsage, status, "%q: %s", c.where, stderr)
 			require.Empty(t, stdout)
@@ -53,6 +54,7 @@ func TestUnusableDatabases(t *testing.T) {
 }
 
 func TestLockedDatabase(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "board.db")
 	db := openTest(t, path)
 	tx, err := db.begin(t.Context())
@@ -80,7 +82,7 @@ func TestFillLeavesARunningOperationAlone(t *testing.T) {
 
 func TestFillIsRepeatable(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, db *database) {
-		for _, stale := range []int{1, 4, 5, 7, 403} {
+		for _, stale := range []int{1, 4, 5, 7, 103} {
 			fillTest(t, db, stale)
 			first, err := db.size(t.Context())
 			require.NoError(t, err)
@@ -96,6 +98,7 @@ func TestFillIsRepeatable(t *testing.T) {
 
 // File names mean themselves, whatever an URL would make of them.
 func TestFileNames(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"with space.db", "a?b.db", "a#b.db", "100%25.db", "é.db", "a&_pragma=x.db"} {
 		path := filepath.Join(t.TempDir(), name)
 		fillTest(t, openTest(t, path), 1)

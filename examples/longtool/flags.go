@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -14,19 +15,23 @@ import (
 const usage = `longtool shows a long-running MCP tool that stops when it is asked to.
 
 usage:
-  longtool [flags]             tell the whole story, in well under a minute
+  longtool [flags]             tell the whole story, over stdio and over HTTP,
+                               in well under a minute
   longtool serve -stdio        run as an MCP server on stdin and stdout
+  longtool serve -http ADDR    run as an MCP server at http://ADDR/mcp, such as
+                               127.0.0.1:8080, until SIGINT or SIGTERM
 
 flags:
   -db FILE|URL   an SQLite file, or a postgres:// URL; the story refills it
                  (default: for the story a temporary file, for serve longtool.db)
   -postings N    stale postings on the board, 1 to 100000 (default 400)
   -batch N       postings closed in one transaction, 1 to 1000 (default 25)
-  -delay D       how long each batch takes, 0s to 1m (default 600ms)
+  -delay D       how long each batch takes, 0s to 1m (default 600ms); over HTTP
+                 the story is told at twice the speed
   -quiet         print only what was proved
 
-exit status: 0 everything holds, 1 something does not, 2 wrong use or a
-database that cannot be used.
+exit status: 0 everything holds, 1 something does not, 2 wrong use, or a
+database or an address that cannot be used.
 `
 
 const (
@@ -47,6 +52,7 @@ var errHelp = errors.New("help")
 type options struct {
 	serve    bool
 	stdio    bool   // serve only
+	http     string // serve only: the address to listen on
 	db       string // empty: a temporary file
 	postings int
 	batch    int
@@ -68,14 +74,13 @@ func parse(args []string) (*options, error) {
 		}
 		args = args[1:]
 	}
-	var http string
 	flags := flag.NewFlagSet("longtool", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.Func("db", "", func(s string) (err error) { o.db, err = databaseName(s); return err })
 	flags.Func("postings", "", number(&o.postings, 1, maxPostings))
 	if o.serve {
 		flags.BoolVar(&o.stdio, "stdio", false, "")
-		flags.StringVar(&http, "http", "", "")
+		flags.Func("http", "", func(s string) (err error) { o.http, err = address(s); return err })
 	} else {
 		flags.Func("batch", "", number(&o.batch, 1, maxBatch))
 		flags.Func("delay", "", duration(&o.delay, maxDelay))
@@ -89,10 +94,8 @@ func parse(args []string) (*options, error) {
 		return nil, fmt.Errorf("%w (longtool -h lists the flags)", err)
 	case flags.NArg() > 0:
 		return nil, fmt.Errorf("unexpected argument %.80q (longtool -h says more)", flags.Arg(0))
-	case http != "":
-		return nil, errors.New("serve -http is not available yet: use serve -stdio")
-	case o.serve && !o.stdio:
-		return nil, errors.New("serve needs -stdio")
+	case o.serve && o.stdio == (o.http != ""):
+		return nil, errors.New("serve needs either -stdio or -http ADDR")
 	}
 	return o, nil
 }
@@ -125,6 +128,14 @@ func short(d time.Duration) string {
 		return strings.TrimSuffix(d.String(), "0s")
 	}
 	return d.String()
+}
+
+// address is s if it has the form of one to listen on.
+func address(s string) (string, error) {
+	if _, port, err := net.SplitHostPort(s); err != nil || port == "" {
+		return "", errors.New("want host:port, such as 127.0.0.1:8080")
+	}
+	return s, nil
 }
 
 // databaseName is s if it can name a database that two processes can open.

@@ -20,6 +20,10 @@ func TestFlags(t *testing.T) {
 			options{serve: true, stdio: true, db: "longtool.db", postings: 400, batch: 25, delay: 600 * time.Millisecond}},
 		{[]string{"serve", "-stdio", "-db", "postgres://u:p@h/d", "-postings", "9"},
 			options{serve: true, stdio: true, db: "postgres://u:p@h/d", postings: 9, batch: 25, delay: 600 * time.Millisecond}},
+		{[]string{"serve", "-http", "127.0.0.1:0", "-db", "x.db"},
+			options{serve: true, http: "127.0.0.1:0", db: "x.db", postings: 400, batch: 25, delay: 600 * time.Millisecond}},
+		{[]string{"serve", "-http", ":8080"},
+			options{serve: true, http: ":8080", db: "longtool.db", postings: 400, batch: 25, delay: 600 * time.Millisecond}},
 	} {
 		got, err := parse(c.args)
 		require.NoError(t, err, "%q", c.args)
@@ -58,9 +62,14 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"-batch"}, `flag needs an argument: -batch`},
 		{[]string{"sing"}, `unknown command "sing"`},
 		{[]string{"-quiet", "serve"}, `unexpected argument "serve"`},
-		{[]string{"serve"}, `serve needs -stdio`},
-		{[]string{"serve", "-http", "127.0.0.1:0"}, `serve -http is not available yet`},
-		{[]string{"serve", "-stdio", "-http", "127.0.0.1:0"}, `serve -http is not available yet`},
+		{[]string{"serve"}, `serve needs either -stdio or -http ADDR`},
+		{[]string{"serve", "-stdio", "-http", "127.0.0.1:0"}, `serve needs either -stdio or -http ADDR`},
+		{[]string{"serve", "-http", ""}, `invalid value "" for flag -http: want host:port, such as 127.0.0.1:8080`},
+		{[]string{"serve", "-http", "8080"}, `want host:port`},
+		{[]string{"serve", "-http", "127.0.0.1:"}, `want host:port`},
+		{[]string{"serve", "-http", "http://127.0.0.1:8080"}, `want host:port`},
+		{[]string{"serve", "-http"}, `flag needs an argument: -http`},
+		{[]string{"-http", "127.0.0.1:0"}, `flag provided but not defined: -http`},
 		{[]string{"serve", "-stdio", "-quiet"}, `flag provided but not defined: -quiet`},
 		{[]string{"serve", "-stdio", "now"}, `unexpected argument "now"`},
 	} {

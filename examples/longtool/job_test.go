@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -177,40 +178,63 @@ func TestJobStoppedAtEveryCheckpoint(t *testing.T) {
 
 // A hundred jobs, each stopped at a random moment and then retried.
 func TestJobStoppedAtRandomTimes(t *testing.T) {
-	onEachDatabase(t, func(t *testing.T, db *database) {
-		random := rand.New(rand.NewPCG(rand.Uint64(), 0))
-		slowly := testJob(db, 5)
-		slowly.delay = 2 * time.Millisecond
-		fillTest(t, db, 24)
-		start := time.Now()
-		_, err := slowly.run(t.Context())
-		require.NoError(t, err)
-		whole := time.Since(start)
-
+	onEachPlace(t, func(t *testing.T, where string) {
+		var mu sync.Mutex
 		stopped := map[int]int{} // by the batches that were committed then
-		for range 100 {
-			fillTest(t, db, 24)
-			source := cancellation.New(t.Context())
-			timer := time.AfterFunc(time.Duration(random.Int64N(int64(whole))), func() {
-				source.Cancel(cancellation.Peer, "user pressed stop")
-			})
-			_, err := slowly.run(source.Context())
-			timer.Stop()
-			source.Finish()
-			requireAudit(t, db, err == nil)
-			if err != nil {
-				requireStopped(t, err)
-				batches, err := db.count(t.Context(), `select count(*) from ledger`)
-				require.NoError(t, err)
-				stopped[batches]++
+		t.Run("all", func(t *testing.T) {
+			for part := range 4 { // each on a board of its own
+				t.Run(strconv.Itoa(part), func(t *testing.T) {
+					t.Parallel()
+					place := where + "." + strconv.Itoa(part)
+					if isPostgres(where) {
+						place = newPostgres(t)
+					}
+					for batches, n := range stopAtRandom(t, openTest(t, place), 25) {
+						mu.Lock()
+						stopped[batches] += n
+						mu.Unlock()
+					}
+				})
 			}
+		})
+		t.Logf("stopped after so many batches, so often: %v", stopped)
+		require.Greater(t, len(stopped), 2, "jobs were stopped in different places")
+	})
+}
+
+// stopAtRandom says how many of the jobs were stopped after how many batches.
+func stopAtRandom(t *testing.T, db *database, jobs int) map[int]int {
+	const postings = 9
+	slowly := testJob(db, 3)
+	slowly.delay = 2 * time.Millisecond
+	fillTest(t, db, postings)
+	start := time.Now()
+	_, err := slowly.run(t.Context())
+	require.NoError(t, err)
+	whole := time.Since(start)
+
+	stopped := map[int]int{}
+	for range jobs {
+		fillTest(t, db, postings)
+		source := cancellation.New(t.Context())
+		timer := time.AfterFunc(rand.N(whole), func() {
+			source.Cancel(cancellation.Peer, "user pressed stop")
+		})
+		_, err := slowly.run(source.Context())
+		timer.Stop()
+		source.Finish()
+		requireAudit(t, db, err == nil)
+		if err != nil {
+			requireStopped(t, err)
+			batches, err := db.count(t.Context(), `select count(*) from ledger`)
+			require.NoError(t, err)
+			stopped[batches]++
 			_, err = slowly.run(t.Context())
 			require.NoError(t, err)
 			requireAudit(t, db, true)
 		}
-		t.Logf("stopped after so many batches, so often: %v", stopped)
-		require.Greater(t, len(stopped), 2, "jobs were stopped in different places")
-	})
+	}
+	return stopped
 }
 
 // Two calls with one operation id never work at once: the second waits, and

@@ -15,14 +15,29 @@ func callerLayer(c *call) layer {
 }
 
 func wireLayer(s silence) layer {
-	facts := []string{"notifications/cancelled went out for request " + s.id}
+	if s.id == "" {
+		return layer{"wire", []string{"nothing went out: Stop came before the request"}}
+	}
+	facts := []string{methodCancelled + " went out for request " + s.id}
+	known := "it was read"
+	if s.closed {
+		facts[0] = "the response to request " + s.id + " was closed by the client"
+		known = "the server had noticed"
+	}
 	if s.crossed > 0 {
 		facts = append(facts, many(s.crossed, "message", "messages")+" of that request crossed it on the way")
 	}
 	if s.after == 0 {
-		facts = append(facts, "not one message of that request came after it was read")
+		facts = append(facts, "not one message of that request came after "+known)
 	} else {
-		facts = append(facts, many(s.after, "message", "messages")+" of that request came after it was read")
+		facts = append(facts, many(s.after, "message", "messages")+" of that request came after "+known)
+	}
+	if s.ended > 0 {
+		facts = append(facts, "the server closed its side "+brief(s.ended)+" after the client")
+	}
+	if s.posted > 0 {
+		facts = append(facts, fmt.Sprintf("%s was POSTed as well and answered %d: in this era it touches nobody",
+			methodCancelled, s.posted))
 	}
 	return layer{"wire", facts}
 }
@@ -40,7 +55,7 @@ func serverLayer(stop *Stop) layer {
 
 func ledgerLayer(entries []entry, stop *Stop) layer {
 	if len(entries) == 0 {
-		return layer{"ledger", []string{"no batch: what was begun was rolled back"}}
+		return layer{"ledger", []string{"no batch: what was begun, if anything, was rolled back"}}
 	}
 	last := entries[len(entries)-1]
 	facts := []string{many(len(entries), "batch", "batches")}

@@ -1,28 +1,28 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/heedmcp/heed/cancellation"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // A link is a client's connection to the server, whatever the transport: the
 // official Go SDK's client, unchanged, with a tap on its wire.
 type link struct {
-	transport string // for people
-	session   *mcp.ClientSession
-	tap       *tap
-	progress  chan progress
-	logged    func() string // what the server printed for people
+	session  *mcp.ClientSession
+	tap      *tap
+	progress chan progress
+	logged   func() string // what the server printed for people
+	end      func() error  // ends what the session's end leaves; may be nil
 }
 
 // A progress is one report of a running call.
@@ -32,21 +32,71 @@ type progress struct {
 	phase       string
 }
 
-// overStdio starts this program as a server on the database and connects to
+// A reach is a way to reach the server.
+type reach struct {
+	name   string // for people
+	serve  string // how the server is started
+	origin cancellation.Origin
+	// how says what arrives at the server when Stop is pressed.
+	how  string
+	open func(ctx context.Context, where string) (*link, error)
+}
+
+var (
+	overStdio = reach{"stdio", "serve -stdio", cancellation.Peer, "the notification", openStdio}
+	overHTTP  = reach{"HTTP", "serve -http 127.0.0.1:0", cancellation.Disconnect, "the closed response", openHTTP}
+)
+
+// openStdio starts this program as a server on the database and connects to
 // its stdin and stdout.
-func overStdio(ctx context.Context, where string) (*link, error) {
+func openStdio(ctx context.Context, where string) (*link, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	command := exec.Command(self, "serve", "-stdio", "-db", where)
-	var log lockedBuffer
+	var log serverLog
 	command.Stderr = &log
-	return connect(ctx, "stdio", &mcp.CommandTransport{Command: command}, log.String)
+	return connectStdio(ctx, command, log.String)
 }
 
-func connect(ctx context.Context, name string, transport mcp.Transport, logged func() string) (*link, error) {
-	l := &link{transport: name, tap: newTap(transport), progress: make(chan progress, 64), logged: logged}
+func connectStdio(ctx context.Context, command *exec.Cmd, logged func() string) (*link, error) {
+	tap := newTap(methodCancelled)
+	return connect(ctx, &tapped{&mcp.CommandTransport{Command: command}, tap}, tap, logged)
+}
+
+// openHTTP starts this program as a server on the database and connects to it
+// through a relay that listens in.
+func openHTTP(ctx context.Context, where string) (*link, error) {
+	p, endpoint, err := startServer(ctx, where)
+	if err != nil {
+		return nil, err
+	}
+	tap := newTap(closed)
+	relay, err := newRelay(ctx, endpoint.Host, tap)
+	if err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+	endpoint.Host = relay.address()
+	connections := &http.Transport{}
+	end := func() error {
+		connections.CloseIdleConnections()
+		err := p.stop()
+		relay.close()
+		return err
+	}
+	l, err := connect(ctx, &mcp.StreamableClientTransport{
+		Endpoint: endpoint.String(), HTTPClient: &http.Client{Transport: connections},
+	}, tap, p.log.String)
+	if err != nil {
+		return nil, errors.Join(err, end())
+	}
+	l.end = end
+	return l, nil
+}
+
+func connect(ctx context.Context, transport mcp.Transport, tap *tap, logged func() string) (*link, error) {
+	l := &link{tap: tap, progress: make(chan progress, 64), logged: logged}
 	client := mcp.NewClient(&mcp.Implementation{Name: "longtool-story", Version: "1.0.0"}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, n *mcp.ProgressNotificationClientRequest) {
 			token, _ := n.Params.ProgressToken.(string)
@@ -58,7 +108,7 @@ func connect(ctx context.Context, name string, transport mcp.Transport, logged f
 	})
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	session, err := client.Connect(ctx, l.tap, nil)
+	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {
 		return nil, l.broken(fmt.Errorf("cannot connect to the server: %w", err))
 	}
@@ -99,22 +149,10 @@ func (l *link) broken(err error) error {
 	return err
 }
 
-func (l *link) close() error { return l.session.Close() }
-
-// A lockedBuffer takes what a subprocess prints.
-type lockedBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
+func (l *link) close() error {
+	err := l.session.Close()
+	if l.end != nil {
+		err = errors.Join(err, l.end())
+	}
+	return err
 }

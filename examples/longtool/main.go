@@ -9,7 +9,11 @@
 // database that every posting was closed once and every applicant notified
 // once.
 //
+// This it does twice: over stdio, where Stop sends a notification, and over HTTP
+// in the stateless era, where Stop closes the response.
+//
 //	longtool serve -stdio -db board.db
+//	longtool serve -http 127.0.0.1:8080 -db postgres://localhost/board
 //
 // runs only the server, for any MCP client.
 //
@@ -34,7 +38,7 @@ import (
 const (
 	exitOK          = 0
 	exitBroken      = 1   // an invariant does not hold, or the story could not be told
-	exitUsage       = 2   // a wrong flag or command, or a database that cannot be used
+	exitUsage       = 2   // a wrong flag or command, or a database or an address that cannot be used
 	exitInterrupted = 130 // Ctrl-C
 )
 

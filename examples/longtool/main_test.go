@@ -15,13 +15,15 @@ import (
 // The program under test is this test binary, started again with this set.
 const asProgram = "LONGTOOL_AS_PROGRAM"
 
-// A postgres:// URL here makes the tests of the job run on that database too.
-// They empty its schema longtool.
-const postgresURL = "LONGTOOL_TEST_POSTGRES"
-
 func TestMain(m *testing.M) {
+	// Nothing here outlives a power cut.
+	pragmas = append(pragmas, "synchronous(off)")
 	if os.Getenv(asProgram) != "" {
 		main()
+	}
+	os.Setenv(asProgram, "1") // for what the tests start
+	if os.Getenv(postgresURL) == "" {
+		fmt.Fprintln(os.Stderr, leftOut)
 	}
 	status := m.Run()
 	if err := goleak.Find(); err != nil && status == 0 {
@@ -37,7 +39,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	command := exec.CommandContext(t.Context(), self, args...)
-	command.Env = append(os.Environ(), asProgram+"=1")
+	command.Env = os.Environ()
 	command.Dir = t.TempDir()
 	return command
 }
@@ -58,11 +60,23 @@ func requireOneLine(t *testing.T, want, stderr string) {
 	require.True(t, strings.HasSuffix(stderr, "\n"), "%q", stderr)
 }
 
-// onEachDatabase runs a test on every kind of database there is.
+// onEachDatabase runs a test on every kind of database there is, at the same time.
 func onEachDatabase(t *testing.T, test func(t *testing.T, db *database)) {
-	t.Run("SQLite", func(t *testing.T) { test(t, openTest(t, filepath.Join(t.TempDir(), "board.db"))) })
-	if where := os.Getenv(postgresURL); where != "" {
-		t.Run("PostgreSQL", func(t *testing.T) { test(t, openTest(t, where)) })
+	onEachPlace(t, func(t *testing.T, where string) { test(t, openTest(t, where)) })
+}
+
+// onEachPlace is onEachDatabase for tests that open it themselves.
+func onEachPlace(t *testing.T, test func(t *testing.T, where string)) {
+	t.Parallel()
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		test(t, filepath.Join(t.TempDir(), "board.db"))
+	})
+	if os.Getenv(postgresURL) != "" {
+		t.Run("PostgreSQL", func(t *testing.T) {
+			t.Parallel()
+			test(t, newPostgres(t))
+		})
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // compare checks the server's word against the database.
@@ -27,14 +26,14 @@ func (t *story) check(claim string, holds bool, detail string) {
 // prove prints a line for each invariant; one that does not hold ends the
 // program with status 1.
 func (t *story) prove(ctx context.Context) (int, error) {
-	t.screen.heading("Proof")
+	t.screen.heading("Proof, over " + t.reach.name)
 	findings, err := t.db.audit(ctx, true)
 	if err != nil {
 		return exitBroken, err
 	}
 	silent := finding{claim: "nothing on the wire after the cancel", detail: many(len(t.stops), "call", "calls") + " cancelled"}
-	for _, token := range t.stops {
-		silent.wrong += t.link.tap.silence(token).after
+	for _, s := range t.stops {
+		silent.wrong += t.link.tap.silence(s.token, s.record).after
 	}
 	findings = append(findings, silent)
 	findings = append(findings, summarized(t.checks)...)
@@ -45,11 +44,7 @@ func (t *story) prove(ctx context.Context) (int, error) {
 			status = exitBroken
 			detail = strings.TrimSpace(fmt.Sprintf("%s (%d wrong)", detail, f.wrong))
 		}
-		t.screen.verdict(f.holds(), f.claim, detail)
-	}
-	if status == exitOK {
-		t.screen.heading(fmt.Sprintf("Stop was pressed %s in %s: nothing was lost, and nothing was done twice.",
-			many(len(t.stops), "time", "times"), time.Since(t.started).Round(100*time.Millisecond)))
+		t.screen.verdict(f.holds(), f.claim, detail+", over "+t.reach.name)
 	}
 	return status, nil
 }

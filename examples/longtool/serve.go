@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/heedmcp/heed/server"
@@ -18,8 +19,17 @@ const (
 	statusTool = "operation_status"
 )
 
-// serve runs the MCP server until its client leaves.
+// serve runs the MCP server until its client leaves, or over HTTP until it is
+// told to end.
 func serve(ctx context.Context, o *options, stderr io.Writer) int {
+	var listener net.Listener
+	if o.http != "" {
+		var err error
+		if listener, err = listen(ctx, o.http); err != nil {
+			return fail(stderr, err, exitUsage)
+		}
+		defer listener.Close()
+	}
 	db, err := openDatabase(ctx, o.db)
 	if err != nil {
 		return fail(stderr, err, exitUsage)
@@ -34,7 +44,13 @@ func serve(ctx context.Context, o *options, stderr io.Writer) int {
 	}
 	// Stdout belongs to the protocol; what people should know goes to stderr.
 	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if err := stdio.Serve(ctx, newServer(db, logger), nil); err != nil {
+	s := newServer(db, logger)
+	if o.stdio {
+		err = stdio.Serve(ctx, s, nil)
+	} else {
+		err = serveHTTP(ctx, listener, s, logger, stderr)
+	}
+	if err != nil {
 		return fail(stderr, err, exitBroken)
 	}
 	return exitOK

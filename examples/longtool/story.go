@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/heedmcp/heed/cancellation"
 )
 
 // A story is one telling of what happens when Stop is pressed. It plays the
@@ -18,19 +20,29 @@ type story struct {
 	options   *options
 	screen    *screen
 	db        *database
+	reach     *reach
 	link      *link
 	operation string
-	started   time.Time
+	again     bool // the story was told before: it is shorter
+	delay     time.Duration
 
 	board  size
 	closed int       // postings, as far as the last report said
 	calls  int       // of the tool; each has its own progress token
-	stops  []string  // progress tokens of the calls that were stopped
+	stops  []stopped // calls
 	checks []finding // what the story itself proves, beside the database's invariants
 }
 
-// tell tells the whole story and returns the exit status.
+// A stopped call is one that its caller stopped.
+type stopped struct {
+	token  string // its progress token
+	record *Stop  // the server's; nil without one
+}
+
+// tell tells the whole story, over each way to reach the server, and returns
+// the exit status.
 func tell(ctx context.Context, o *options, s *screen) (int, error) {
+	started := time.Now()
 	where := o.db
 	if where == "" {
 		dir, err := os.MkdirTemp("", "longtool-")
@@ -45,28 +57,29 @@ func tell(ctx context.Context, o *options, s *screen) (int, error) {
 		return exitUsage, err
 	}
 	defer db.Close()
-	for _, reach := range reaches {
+	stops := 0
+	for i, reach := range []*reach{&overStdio, &overHTTP} {
 		t := &story{
-			options: o, screen: s, db: db, started: time.Now(),
+			options: o, screen: s, db: db, reach: reach, again: i > 0, delay: o.delay >> i,
 			operation: "close-stale-" + strings.ToLower(rand.Text()[:8]),
 		}
-		if status, err := t.over(ctx, where, reach); status != exitOK || err != nil {
+		if status, err := t.tell(ctx, where); status != exitOK || err != nil {
 			return status, err
 		}
+		stops += len(t.stops)
 	}
+	s.heading(fmt.Sprintf("Stop was pressed %s in %s: nothing was lost, and nothing was done twice.",
+		many(stops, "time", "times"), time.Since(started).Round(100*time.Millisecond)))
 	return exitOK, nil
 }
 
-// reaches are the ways to reach the server; the story is told over each.
-var reaches = []func(ctx context.Context, where string) (*link, error){overStdio}
-
-// over tells the story over one transport.
-func (t *story) over(ctx context.Context, where string, reach func(context.Context, string) (*link, error)) (int, error) {
+// tell tells the story over one transport.
+func (t *story) tell(ctx context.Context, where string) (int, error) {
 	if err := t.fill(ctx); err != nil {
 		return exitUsage, err
 	}
 	var err error
-	if t.link, err = reach(ctx, where); err != nil {
+	if t.link, err = t.reach.open(ctx, where); err != nil {
 		return exitBroken, err
 	}
 	status := exitBroken
@@ -93,7 +106,11 @@ func (t *story) parts(ctx context.Context) error {
 }
 
 func (t *story) fill(ctx context.Context) error {
-	t.screen.heading("A job board")
+	if t.again {
+		t.screen.heading("The same over " + t.reach.name + ", twice as fast")
+	} else {
+		t.screen.heading("A job board")
+	}
 	err := t.db.fill(ctx, t.options.postings, func(done, total int) {
 		t.screen.bar(float64(done), float64(total), "filling it")
 	})
@@ -127,13 +144,16 @@ func (t *story) stopInTheStatement(ctx context.Context) error {
 		version = hello.ProtocolVersion
 	}
 	t.screen.heading("A long call, and Stop")
-	t.screen.say("Started “longtool serve -%s” and connected to it with the official Go SDK's client (MCP %s). "+
+	t.screen.say("Started “longtool %s” and connected to it with the official Go SDK's client (MCP %s). "+
 		"Calling %s, operation %s: batches of %d, %s each.",
-		t.link.transport, version, closeTool, t.operation, t.options.batch, short(t.options.delay))
+		t.reach.serve, version, closeTool, t.operation, t.options.batch, short(t.delay))
+	if t.reach.origin == cancellation.Disconnect {
+		t.screen.say("No message means Stop here: the client closes the response that it is waiting for.")
+	}
 	c, err := t.call(ctx, func(p progress) (time.Duration, bool) {
 		// half of the way through the statement of the batch after
 		ready := p.phase != phaseCommitting && t.batchOf(p) >= t.firstStop()
-		return t.options.delay * 3 / 8, ready
+		return t.delay * 3 / 8, ready
 	})
 	if err != nil {
 		return err
@@ -198,7 +218,11 @@ func (t *story) afterStop(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	t.stops = append(t.stops, c.token)
+	t.stops = append(t.stops, stopped{c.token, stop})
+	if stop != nil {
+		t.check(t.reach.how+" is what stopped the work", stop.Origin == t.reach.origin.String(),
+			many(len(t.stops), "call", "calls"))
+	}
 	rows, err := t.db.rowsOf(ctx, t.operation)
 	if err != nil {
 		return err
@@ -208,7 +232,7 @@ func (t *story) afterStop(ctx context.Context, c *call) error {
 		return err
 	}
 	t.screen.layers([]layer{
-		callerLayer(c), wireLayer(t.link.tap.silence(c.token)), serverLayer(stop), rows.layer(t.board), ledgerLayer(entries, stop),
+		callerLayer(c), wireLayer(t.link.tap.silence(c.token, stop)), serverLayer(stop), rows.layer(t.board), ledgerLayer(entries, stop),
 	})
 	t.screen.say("Asked by operation id, the server says: %s, with %s and %s. That is all a caller needs to go on.", report.Status.State,
 		many(report.Status.Batches, "batch", "batches"), many(report.Status.Closed, "posting", "postings"))
@@ -229,6 +253,9 @@ func (t *story) afterStop(ctx context.Context, c *call) error {
 func (t *story) breathe(ctx context.Context) error {
 	if !t.screen.live || t.screen.quiet {
 		return ctx.Err()
+	}
+	if t.again {
+		return pause(ctx, 400*time.Millisecond)
 	}
 	return pause(ctx, 800*time.Millisecond)
 }

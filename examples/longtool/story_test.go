@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -38,47 +36,62 @@ var proved = []string{
 	"✓ a further call with the same id changed nothing",
 }
 
+// The story is told twice on the same database: the second telling starts anew.
 func TestStory(t *testing.T) {
-	databases := []string{filepath.Join(t.TempDir(), "board.db")}
-	if where := os.Getenv(postgresURL); where != "" {
-		databases = append(databases, where)
-	}
-	for _, where := range databases {
-		// Twice on the same database: the second telling starts anew.
-		for range 2 {
-			status, stdout, stderr := outcome(t, program(t, "-db", where, "-postings", "60", "-batch", "5", "-delay", "400ms"))
-			require.Equal(t, exitOK, status, "%s%s", stdout, stderr)
-			require.Empty(t, stderr)
-			for _, line := range append([]string{
-				"60 stale postings and 15 fresh ones",
-				"■ Stop, while batch 5 is being written",
-				"■ Stop, while batch 7 is being committed",
-				"notifications/cancelled went out for request",
-				"not one message of that request came after it was read",
-				"asked to stop by peer",
-				"20 of 60 stale postings are closed",
-				"35 of 60 stale postings are closed",
-				"interrupted and rolled back",
-				"its commit was shielded, and it is whole",
-				"completed: 12 batches, 60 postings closed",
-				"Stop was pressed 2 times",
-			}, proved...) {
-				assert.Contains(t, unwrapped(stdout), line)
-			}
-			require.NotContains(t, stdout, "✗")
-			require.NotContains(t, stdout, "\x1b")
-			require.NotContains(t, stdout, "\r")
-
-			db := openTest(t, where)
-			requireAudit(t, db, true)
+	onEachPlace(t, func(t *testing.T, where string) {
+		status, stdout, stderr := outcome(t, program(t, "-db", where, "-postings", "30", "-batch", "5", "-delay", "800ms"))
+		require.Equal(t, exitOK, status, "%s%s", stdout, stderr)
+		require.Empty(t, stderr)
+		stdio, http, found := strings.Cut(stdout, "The same over HTTP")
+		require.True(t, found)
+		stdio, http = unwrapped(stdio), unwrapped(http)
+		for _, line := range append([]string{
+			"30 stale postings and 7 fresh ones",
+			"client (MCP 2026-07-28)",
+			"■ Stop, while batch 3 is being written",
+			"■ Stop, while batch 4 is being committed",
+			"not one message of that request came after",
+			"10 of 30 stale postings are closed",
+			"20 of 30 stale postings are closed",
+			"interrupted and rolled back",
+			"its commit was shielded, and it is whole",
+			"completed: 6 batches, 30 postings closed",
+		}, proved...) {
+			assert.Contains(t, stdio, line)
+			assert.Contains(t, http, line)
 		}
-	}
+		for _, line := range []string{
+			"Started “longtool serve -stdio”",
+			"notifications/cancelled went out for request",
+			"asked to stop by peer, with the reason \"context canceled\"",
+			"✓ the notification is what stopped the work 2 calls, over stdio",
+		} {
+			assert.Contains(t, stdio, line)
+			assert.NotContains(t, http, line)
+		}
+		for _, line := range []string{
+			"Started “longtool serve -http 127.0.0.1:0”",
+			"was closed by the client",
+			"the server closed its side",
+			"asked to stop by disconnect, with the reason \"the client closed the response\"",
+			"✓ the closed response is what stopped the work 2 calls, over HTTP",
+			"Stop was pressed 4 times",
+		} {
+			assert.Contains(t, http, line)
+			assert.NotContains(t, stdio, line)
+		}
+		require.NotContains(t, stdout, "✗")
+		require.NotContains(t, stdout, "\x1b")
+		require.NotContains(t, stdout, "\r")
+		requireAudit(t, openTest(t, where), true)
+	})
 }
 
 // unwrapped puts wrapped lines together again.
 func unwrapped(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func TestStoryOnATemporaryFile(t *testing.T) {
+	t.Parallel()
 	command := program(t, "-quiet", "-postings", "12", "-batch", "3", "-delay", "0s")
 	temporary := t.TempDir()
 	command.Env = append(command.Env, "TMPDIR="+temporary, "TMP="+temporary, "TEMP="+temporary)
@@ -89,7 +102,15 @@ func TestStoryOnATemporaryFile(t *testing.T) {
 	for i, line := range lines {
 		assert.True(t, strings.HasPrefix(strings.TrimSpace(line), "✓ "), "line %d: %q", i, line)
 	}
-	require.GreaterOrEqual(t, len(lines), 5)
+	for _, over := range []string{"stdio", "HTTP"} {
+		n := 0
+		for _, line := range lines {
+			if strings.HasSuffix(line, ", over "+over) {
+				n++
+			}
+		}
+		require.GreaterOrEqual(t, n, len(proved)-1, "over %s: %s", over, stdout) // Stop may have come too late
+	}
 	left, err := os.ReadDir(temporary)
 	require.NoError(t, err)
 	require.Empty(t, left, "the database is removed")
@@ -97,40 +118,52 @@ func TestStoryOnATemporaryFile(t *testing.T) {
 
 // Boards of all shapes, whatever moment Stop comes at.
 func TestStoryOfAnySize(t *testing.T) {
+	t.Parallel()
 	for _, flags := range []string{
 		"-postings 1 -batch 1 -delay 0s",
 		"-postings 1 -batch 1000 -delay 200ms",
 		"-postings 7 -batch 3 -delay 20ms",
-		"-postings 100 -batch 1 -delay 1ms",
+		"-postings 30 -batch 1 -delay 1ms",
 	} {
-		status, stdout, stderr := outcome(t, program(t, strings.Fields(flags)...))
-		require.Equal(t, exitOK, status, "%s: %s%s", flags, stdout, stderr)
-		require.Empty(t, stderr)
+		t.Run(flags, func(t *testing.T) {
+			t.Parallel()
+			status, stdout, stderr := outcome(t, program(t, strings.Fields(flags)...))
+			require.Equal(t, exitOK, status, "%s: %s%s", flags, stdout, stderr)
+			require.Empty(t, stderr)
+		})
 	}
 }
 
-// Ctrl-C ends the story, its server, and its temporary files.
+// Ctrl-C ends the story, its server, and its temporary files, wherever it comes.
 func TestInterruptedStory(t *testing.T) {
-	command := program(t, "-postings", "1000", "-batch", "10", "-delay", "1s")
-	temporary := t.TempDir()
-	command.Env = append(command.Env, "TMPDIR="+temporary)
-	var errs bytes.Buffer
-	command.Stderr = &errs
-	stdout, err := command.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, command.Start())
-	// The first line of the bar: the server is at work.
-	require.NoError(t, readUntil(stdout, "batch "))
-	start := time.Now()
-	require.NoError(t, command.Process.Signal(os.Interrupt))
-	go readUntil(stdout, "\x00")
-	_ = command.Wait()
-	require.Equal(t, exitInterrupted, command.ProcessState.ExitCode(), errs.String())
-	require.Less(t, time.Since(start), 10*time.Second)
-	require.Equal(t, "longtool: interrupted\n", errs.String())
-	left, err := os.ReadDir(temporary)
-	require.NoError(t, err)
-	require.Empty(t, left)
+	t.Parallel()
+	for name, c := range map[string]struct{ delay, moment string }{
+		"stdio": {"1s", "batch "},
+		"HTTP":  {"100ms", "No message means Stop here"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			command := program(t, "-postings", "100", "-batch", "10", "-delay", c.delay)
+			temporary := t.TempDir()
+			command.Env = append(command.Env, "TMPDIR="+temporary)
+			var errs bytes.Buffer
+			command.Stderr = &errs
+			stdout, err := command.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, command.Start())
+			require.NoError(t, readUntil(stdout, c.moment))
+			start := time.Now()
+			require.NoError(t, command.Process.Signal(os.Interrupt))
+			go readUntil(stdout, "\x00")
+			_ = command.Wait()
+			require.Equal(t, exitInterrupted, command.ProcessState.ExitCode(), errs.String())
+			require.Less(t, time.Since(start), 10*time.Second)
+			require.Equal(t, "longtool: interrupted\n", errs.String())
+			left, err := os.ReadDir(temporary)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
 }
 
 func readUntil(r interface{ Read([]byte) (int, error) }, text string) error {
@@ -148,11 +181,12 @@ func readUntil(r interface{ Read([]byte) (int, error) }, text string) error {
 
 // A story whose database is damaged on the way says so and ends with status 1.
 func TestBrokenInvariantIsReported(t *testing.T) {
+	t.Parallel()
 	db := openTest(t, filepath.Join(t.TempDir(), "board.db"))
 	fillTest(t, db, 10)
 	_, err := testJob(db, 5).run(t.Context())
 	require.NoError(t, err)
-	tap := newTap(nil)
+	tap := newTap(methodCancelled)
 	hear(t, tap, true, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"_meta":{"progressToken":"call-1"}}}`)
 	hear(t, tap, true, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`)
 	hear(t, tap, true, `{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{}}`)
@@ -166,94 +200,13 @@ func TestBrokenInvariantIsReported(t *testing.T) {
 		_, err = db.ExecContext(t.Context(), damage.sql)
 		require.NoError(t, err)
 		var out strings.Builder
-		story := &story{screen: newScreen(&out, true), db: db, link: &link{tap: tap}, stops: []string{"call-1"}}
+		story := &story{
+			screen: newScreen(&out, true), db: db, reach: &overStdio, link: &link{tap: tap}, stops: []stopped{{token: "call-1"}},
+		}
 		status, err := story.prove(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, exitBroken, status)
 		require.Contains(t, out.String(), damage.line)
 		require.Contains(t, out.String(), "✗ nothing on the wire after the cancel")
 	}
-}
-
-// The server serves a client that never heard of the story, and a board that
-// nobody filled.
-func TestServe(t *testing.T) {
-	where := filepath.Join(t.TempDir(), "board.db")
-	t.Setenv(asProgram, "1") // for the server that overStdio starts
-	link, err := overStdio(t.Context(), where)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, link.close()) }()
-	call := func(tool string, arguments map[string]any, into any) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		defer cancel()
-		return link.call(ctx, toolCall(tool, arguments), into)
-	}
-
-	var status Status
-	require.NoError(t, call(closeTool, map[string]any{"operation_id": "op"}, &status))
-	require.Equal(t, stateCompleted, status.State)
-	require.Equal(t, 400, status.Closed)
-
-	var report Report
-	require.NoError(t, call(statusTool, map[string]any{"operation_id": "op"}, &report))
-	require.Equal(t, Report{Status: status, Stops: []Stop{}}, report)
-
-	require.NoError(t, call(statusTool, map[string]any{"operation_id": "other"}, &report))
-	require.Equal(t, Report{Status: Status{OperationID: "other", State: stateUnknown}, Stops: []Stop{}}, report)
-
-	for _, c := range []struct {
-		tool      string
-		arguments map[string]any
-		want      string
-	}{
-		{statusTool, map[string]any{"operation_id": "op", "wait": "long"}, "wait: want a duration"},
-		{closeTool, map[string]any{"operation_id": "op", "delay": "long"}, "delay: want a duration"},
-		{closeTool, map[string]any{"operation_id": "op", "stale_days": 7}, errMismatch.Error()},
-		{closeTool, map[string]any{"operation_id": ""}, "operation_id"},
-		{closeTool, map[string]any{"operation_id": "op", "batch": 0}, "batch"},
-		{closeTool, map[string]any{}, "operation_id"},
-	} {
-		require.ErrorContains(t, call(c.tool, c.arguments, &report), c.want)
-	}
-	require.Empty(t, link.logged())
-}
-
-// A server that is killed in the middle of a batch leaves a whole database, and
-// a retry to a new one goes on as soon as the lease of the dead one has run out.
-func TestServerDies(t *testing.T) {
-	where := filepath.Join(t.TempDir(), "board.db")
-	db := openTest(t, where)
-	fillTest(t, db, 60)
-	start := func() (*exec.Cmd, *link) {
-		command := program(t, "serve", "-stdio", "-db", where)
-		l, err := connect(t.Context(), "stdio", &mcp.CommandTransport{Command: command}, func() string { return "" })
-		require.NoError(t, err)
-		return command, l
-	}
-	params := toolCall(closeTool, map[string]any{"operation_id": "op", "batch": 10, "delay": "300ms"})
-	params.SetProgressToken("call-1")
-
-	command, l := start()
-	failed := make(chan error)
-	var status Status
-	go func() { failed <- l.call(t.Context(), params, &status) }()
-	for p := range l.progress {
-		if p.phase == phaseCommitting && p.done > 20 {
-			break
-		}
-	}
-	require.NoError(t, command.Process.Kill())
-	require.Error(t, <-failed)
-	_ = l.close()
-	requireAudit(t, db, false)
-	before, err := db.status(t.Context(), "op")
-	require.NoError(t, err)
-	require.Equal(t, 2, before.Batches)
-
-	_, l = start()
-	defer func() { require.NoError(t, l.close()) }()
-	require.NoError(t, l.call(t.Context(), params, &status))
-	require.Equal(t, stateCompleted, status.State)
-	require.Equal(t, 2, status.Runs)
-	requireAudit(t, db, true)
 }

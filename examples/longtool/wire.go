@@ -7,63 +7,45 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A tap sits between the client and its transport and notes every message that
-// passes, in either direction. It changes none.
+// A tap notes every message between the client and the server, in either
+// direction, and changes none. Over stdio it is fed by a [tapped] transport,
+// over HTTP by a [relay].
 type tap struct {
-	transport mcp.Transport
+	// stop is the method of the line with which the client stops a call.
+	stop string
 
 	mu    sync.Mutex
 	lines []line
 	more  chan struct{} // closed and replaced whenever a line is noted
 }
 
-// A line is one message on the wire.
+// A line is one message on the wire, or the end of a response.
 type line struct {
 	at     time.Time
 	sent   bool // by the client
 	method string
-	id     string // of the request it is, answers or cancels
+	id     string // of the request it is, answers, cancels or ends
 	token  string // the progress token of the request it is or reports on
+	status int    // of an HTTP response without a message; else 0
 }
 
-func newTap(on mcp.Transport) *tap {
-	return &tap{transport: on, more: make(chan struct{})}
+const (
+	methodCall      = "tools/call"
+	methodCancelled = "notifications/cancelled"
+	// closed is the method of a line that is no message: one side closed the
+	// connection while the response to a request was open.
+	closed = "(closed)"
+)
+
+func newTap(stop string) *tap {
+	return &tap{stop: stop, more: make(chan struct{})}
 }
 
-// Connect implements [mcp.Transport].
-func (t *tap) Connect(ctx context.Context) (mcp.Connection, error) {
-	connection, err := t.transport.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &tapped{connection, t}, nil
-}
-
-type tapped struct {
-	mcp.Connection
-	tap *tap
-}
-
-// Write notes the message before it is written, so that everything the tap
-// sees after it may have been caused by it.
-func (c *tapped) Write(ctx context.Context, message jsonrpc.Message) error {
-	c.tap.note(message, true)
-	return c.Connection.Write(ctx, message)
-}
-
-func (c *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
-	message, err := c.Connection.Read(ctx)
-	if err == nil {
-		c.tap.note(message, false)
-	}
-	return message, err
-}
-
-func (t *tap) note(message jsonrpc.Message, sent bool) {
-	l := line{at: time.Now(), sent: sent}
+// note adds a message and returns its line.
+func (t *tap) note(message jsonrpc.Message, sent bool) line {
+	l := line{sent: sent}
 	switch m := message.(type) {
 	case *jsonrpc.Response:
 		l.id = text(m.ID.Raw())
@@ -80,14 +62,21 @@ func (t *tap) note(message jsonrpc.Message, sent bool) {
 		switch {
 		case m.ID.IsValid():
 			l.id, l.token = text(m.ID.Raw()), text(params.Meta.ProgressToken)
-		case m.Method == "notifications/cancelled":
+		case m.Method == methodCancelled:
 			l.id = text(params.RequestID)
 		default:
 			l.token = text(params.ProgressToken)
 		}
 	}
+	t.add(l)
+	return l
+}
+
+// add adds a line, as of now.
+func (t *tap) add(l line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	l.at = time.Now()
 	t.lines = append(t.lines, l)
 	close(t.more)
 	t.more = make(chan struct{})
@@ -106,77 +95,45 @@ func text(v any) string {
 	return string(written)
 }
 
-// A silence is what the tap saw of one call after it was cancelled.
-type silence struct {
-	id string
-	// crossed are messages for the call that were read between the cancel and
-	// the answer to a later request. They may have been on their way already.
-	crossed int
-	// after are messages for the call that came later than that answer, hence
-	// later than the server had read the cancel: the protocol wants none.
-	after int
-	// answered says that the call was answered, however early.
-	answered bool
-}
+// sendWait is how long a message may take from a client whose call has returned
+// to the tap.
+const sendWait = 2 * time.Second
 
-// cancelSent waits until the cancel of the call with the given progress token
-// has left the client.
-func (t *tap) cancelSent(ctx context.Context, token string) error {
+// stopSent waits until the client, for which the call with the given progress
+// token is over, has stopped it on the wire as well. It is false if the call
+// was never sent: Stop came first.
+func (t *tap) stopSent(ctx context.Context, token string) (bool, error) {
+	never := time.After(sendWait)
 	for {
 		t.mu.Lock()
 		more := t.more
-		_, at := t.find(token)
+		id, at := t.find(token)
 		t.mu.Unlock()
 		if at >= 0 {
-			return nil
+			return true, nil
+		}
+		if id != "" {
+			never = nil
 		}
 		select {
 		case <-more:
+		case <-never:
+			return false, nil
 		case <-ctx.Done():
-			return ctx.Err()
+			return false, ctx.Err()
 		}
 	}
 }
 
-// silence reports on the call with the given progress token.
-func (t *tap) silence(token string) silence {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	id, at := t.find(token)
-	s := silence{id: id}
-	if at < 0 {
-		return s
-	}
-	later := map[string]bool{} // requests that the client sent after the cancel
-	server := false            // the server has answered one of them
-	for _, l := range t.lines[at+1:] {
-		switch {
-		case l.sent:
-			if l.method != "" && l.id != "" {
-				later[l.id] = true
-			}
-		case l.id == id || l.token == text(token):
-			if server {
-				s.after++
-			} else {
-				s.crossed++
-			}
-			s.answered = s.answered || l.method == ""
-		case l.method == "" && later[l.id]:
-			server = true
-		}
-	}
-	return s
-}
-
-// find is the id of the call and where its cancel stands, -1 before it is sent.
+// find is the id of the call and where it was stopped, -1 before it is. It is
+// called with mu held.
 func (t *tap) find(token string) (id string, at int) {
 	at = -1
 	for i, l := range t.lines {
 		switch {
-		case l.sent && l.token == text(token) && l.method == "tools/call":
+		case l.sent && l.token == text(token) && l.method == methodCall:
 			id = l.id
-		case l.sent && id != "" && l.id == id && l.method == "notifications/cancelled":
+		case l.sent && id != "" && l.id == id && l.method == t.stop:
 			at = i
 		}
 	}

@@ -47,11 +47,11 @@ func TestTapHearsWhatComesAfterTheCancel(t *testing.T) {
 		{"not cancelled", []message{call, progress, answer}, silence{id: "5"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tap := newTap(nil)
+			tap := newTap(methodCancelled)
 			for _, m := range c.messages {
 				hear(t, tap, m.sent, m.text)
 			}
-			require.Equal(t, c.want, tap.silence("call-1"))
+			require.Equal(t, c.want, tap.silence("call-1", nil))
 		})
 	}
 }
