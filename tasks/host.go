@@ -35,7 +35,7 @@ func (h *host) Call(context.Context, string, any) (json.RawMessage, error) {
 }
 
 func (h *host) Input(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	raw, err := json.Marshal(params)
+	raw, err := encode(params)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", method, err)
 	}

@@ -74,7 +74,7 @@ func (m *Manager) takeOver(r *Record) bool {
 	case r.Stop != nil:
 		// Its process has died, and the work with it.
 		return m.endLost(r, func() {
-			r.Status, r.Message = Cancelled, bounded(r.Stop.Origin+": "+r.Stop.Reason)
+			r.Status, r.Message = Cancelled, stopText(&cancellation.Error{Origin: originOf(r.Stop.Origin), Reason: r.Stop.Reason})+"; its process has ended"
 		})
 	case r.TTL > 0 && !time.Now().Before(r.Expires()):
 		return m.endLost(r, func() { lost(r, "the time to live is over") })

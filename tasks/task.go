@@ -206,7 +206,7 @@ func (t *task) stop(origin cancellation.Origin, reason string) {
 	}
 	err := t.change(func(r *Record) error {
 		r.Stop = &Stop{Origin: origin.String(), Reason: reason, At: time.Now()}
-		r.Message = "stop requested (" + t.work.Requested().Error() + "), the work has not stopped yet"
+		r.Message = stopText(t.work.Requested()) + "; the work has not stopped yet"
 		r.Questions = nil
 		return nil
 	})
@@ -264,9 +264,17 @@ func conclude(r *Record, out server.Outcome) {
 		if cancelled != nil && out.Err != nil {
 			r.Message = bounded(cancelled.Error())
 		} else if cancelled != nil {
-			r.Message = "stop requested (" + bounded(cancelled.Error()) + "), but the work was done"
+			r.Message = stopText(cancelled) + "; the work was done all the same"
 		}
 	}
+}
+
+func stopText(c *cancellation.Error) string {
+	text := "stop requested by " + c.Origin.String()
+	if c.Reason != "" {
+		text += fmt.Sprintf(": %q", c.Reason)
+	}
+	return bounded(text)
 }
 
 // store stores the task's end, again and again while the store fails, and shows it

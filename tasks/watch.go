@@ -3,11 +3,10 @@ package tasks
 import (
 	"context"
 	"encoding/json"
+	"hash/maphash"
 	"slices"
 	"sync"
-	"time"
 
-	"github.com/heedmcp/heed/internal/jsonrpc"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 )
@@ -15,12 +14,14 @@ import (
 // maxWatched bounds the tasks that one subscription may name.
 const maxWatched = 1024
 
+var seed = maphash.MakeSeed()
+
 // watch is one subscription to tasks.
 type watch struct {
 	changed func(id string) // has tell called for the task; never changed
 
-	mu   sync.Mutex           // guards the field below; no lock is taken while it is held
-	told map[string]time.Time // the last change that was told, by task
+	mu   sync.Mutex        // guards the field below; no lock is taken while it is held
+	told map[string]uint64 // digest of what was told last, by task
 }
 
 func (m *Manager) listenFields() []server.ListenField {
@@ -39,7 +40,7 @@ func (m *Manager) listen(ctx context.Context, req *servercontext.Request, asked 
 	if len(ids) > maxWatched {
 		return nil, invalidParams("params.notifications.taskIds has too many entries")
 	}
-	w := &watch{changed: changed, told: map[string]time.Time{}}
+	w := &watch{changed: changed, told: map[string]uint64{}}
 	var granted []string
 	for _, id := range ids {
 		if slices.Contains(granted, id) {
@@ -69,19 +70,20 @@ func (m *Manager) notification(ctx context.Context, req *servercontext.Request, 
 	if err != nil {
 		return "", nil // forgotten meanwhile
 	}
-	w.mu.Lock()
-	last, before := w.told[id]
-	w.told[id] = r.Updated
-	w.mu.Unlock()
-	if before && !r.Updated.After(last) {
-		return "", nil
-	}
-	params, err := json.Marshal(r.detailed())
+	params, err := encode(r.detailed())
 	if err != nil {
 		m.log().Error("a task cannot be encoded", "task", id, "error", err)
 		return "", nil
 	}
-	return "notifications/tasks", jsonrpc.AppendCompact(nil, params)
+	digest := maphash.Bytes(seed, params)
+	w.mu.Lock()
+	last, before := w.told[id]
+	w.told[id] = digest
+	w.mu.Unlock()
+	if before && digest == last {
+		return "", nil
+	}
+	return "notifications/tasks", params
 }
 
 func (m *Manager) watch(w *watch, ids []string) {
