@@ -33,13 +33,15 @@ func refuse(w http.ResponseWriter, status int, message string) {
 // refuseID answers the request id with a protocol error.
 func refuseID(w http.ResponseWriter, status int, id jsonrpc.ID, code int, message string, data []byte) {
 	// The write may fail because the client is gone; nobody is left to be told.
-	_ = writeJSON(w, status, jsonrpc.AppendError(nil, id, code, message, data))
+	body := jsonrpc.AppendError(nil, id, code, message, data)
+	_ = writeJSON(w, status, body, []string{strconv.Itoa(len(body))})
 }
 
-func writeJSON(w http.ResponseWriter, status int, body []byte) error {
+// writeJSON writes a whole response. length is its length as a header has it.
+func writeJSON(w http.ResponseWriter, status int, body []byte, length []string) error {
 	h := w.Header()
 	h["Content-Type"] = contentJSON
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	h["Content-Length"] = length
 	w.WriteHeader(status)
 	_, err := w.Write(body)
 	return err

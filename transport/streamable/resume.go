@@ -91,10 +91,7 @@ func (st *stream) attach(ctx context.Context, c *connection, after int) bool {
 	if !st.mu.TryLock() {
 		// Whoever holds it may be writing to a connection that is dead and does not
 		// know it yet.
-		select {
-		case st.newest.Load().hurry <- struct{}{}:
-		default:
-		}
+		st.newest.Load().tell(newsHurry)
 		st.mu.Lock()
 	}
 	defer st.unlock()

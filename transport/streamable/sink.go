@@ -18,6 +18,7 @@ type sink struct {
 	phase   sinkPhase
 	written time.Time // when the stream was last written to
 	buffer  []byte    // the event being written; reused
+	length  [1]string // the value of the Content-Length header
 
 	identified bool // an event with an id was written
 }
@@ -46,7 +47,8 @@ func (k *sink) json(status int, body []byte) error {
 		k.deadline()
 		defer k.release()
 	}
-	err := writeJSON(k.w, status, body)
+	k.length[0] = strconv.Itoa(len(body))
+	err := writeJSON(k.w, status, body, k.length[:])
 	// The answer may be written while the handler still runs, and so long before
 	// ServeHTTP returns.
 	if f, ok := k.w.(http.Flusher); ok {
