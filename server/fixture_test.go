@@ -264,3 +264,9 @@ func inBubbleWith(t *testing.T, o *server.Options, po peerOptions, test func(t *
 		test(t, f, newPeer(t, f.Server, po))
 	})
 }
+
+func resourceAt(uri string) *mcp.Resource { return &mcp.Resource{Name: "r", URI: uri} }
+
+func emptyText(_ context.Context, _ *servercontext.Request, in server.ReadIn) (*mcp.ReadResourceResult, error) {
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: in.URI}}}, nil
+}

@@ -79,6 +79,7 @@ func TestReturning_StatelessIsRetried(t *testing.T) {
 					})
 				}
 				require.Equal(t, "[0 1 2]", p.Text(3))
+				p.settle()
 				require.False(t, p.ss.Busy(), "nothing is kept at the server")
 				require.Zero(t, f.Stats().Parked)
 			})

@@ -60,8 +60,12 @@ type method struct {
 	tool func(*Call) *tool
 
 	// endless says that its requests last until somebody ends them: they are not
-	// counted as in flight, have no limits, and a shutdown ends them first.
+	// counted as in flight, have no limits and take no slots, and a shutdown ends them first.
 	endless bool
+
+	// brief says that its handler ends at once: it waits for no slot, so that a server
+	// with all hands full still gives a sign of life.
+	brief bool
 
 	handler Handler
 }
@@ -103,11 +107,11 @@ func (s *Server) builtinMethods() map[string]*method {
 	table := map[string]*method{}
 	for _, m := range []*method{
 		{name: methodInitialize, eras: eraHandshake, handler: s.handleInitialize},
-		{name: methodDiscover, eras: eraStateless, handler: s.handleDiscover},
-		{name: methodPing, eras: eraHandshake, handler: handlePing},
+		{name: methodDiscover, eras: eraStateless, brief: true, handler: s.handleDiscover},
+		{name: methodPing, eras: eraHandshake, brief: true, handler: handlePing},
 		{name: methodInitialized, notification: true, eras: eraHandshake, handler: handleInitialized},
 		{name: methodRootsChanged, notification: true, eras: eraHandshake, handler: handleRootsChanged},
-		{name: methodSetLevel, eras: eraHandshake, advertised: advertisesLogging, handler: handleSetLevel},
+		{name: methodSetLevel, eras: eraHandshake, brief: true, advertised: advertisesLogging, handler: handleSetLevel},
 		{name: methodListen, eras: eraStateless, endless: true, handler: s.handleListen},
 		{name: methodListTools, eras: eraBoth, advertised: advertisesTools, handler: handleListTools},
 		{name: methodCallTool, eras: eraBoth, advertised: advertisesTools, nameParam: "name", input: true, tool: calledTool, handler: handleCallTool},

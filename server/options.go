@@ -74,8 +74,8 @@ type Options struct {
 	// further one is refused with -32603. 0: 16384; negative: no bound.
 	MaxInFlight int
 	// MaxConcurrent bounds the handlers that run at the same time in the whole
-	// server; further requests wait their turn and can be cancelled while they do. 0:
-	// no bound.
+	// server; further requests wait their turn and can be cancelled while they do.
+	// ping, server/discover, logging/setLevel and subscriptions do not count. 0: no bound.
 	MaxConcurrent int
 
 	// ProgressInterval is the least time between two progress notifications of

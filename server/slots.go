@@ -19,8 +19,8 @@ const (
 // call was cancelled first: its handler must then never start. The tool's comes
 // first, so that a call that waits for it holds up no other tool.
 func (c *Call) acquireSlots() bool {
-	if c.method.endless {
-		return c.source.Requested() == nil // it mostly waits, and must not keep others from running
+	if c.method.endless || c.method.brief {
+		return c.source.Requested() == nil
 	}
 	return c.acquire(c.method.slotsOf(c), holdsTool) &&
 		c.acquire(&c.server.slots, holdsServer) &&

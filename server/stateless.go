@@ -82,16 +82,24 @@ func (s *Server) statelessRevision(m *jsonrpc.Message, meta []byte) (*revision, 
 	}
 	var version, capabilities, info, level []byte
 	for key, value := range jsonrpc.Members(meta) {
+		var at *[]byte
 		switch key {
 		case mcp.MetaKeyProtocolVersion:
-			version = value
+			at = &version
 		case mcp.MetaKeyClientCapabilities:
-			capabilities = value
+			at = &capabilities
 		case mcp.MetaKeyClientInfo:
-			info = value
+			at = &info
 		case mcp.MetaKeyLogLevel:
-			level = value
+			at = &level
+		default:
+			continue
 		}
+		if *at != nil {
+			// Whoever else reads the message may go by the other one.
+			return nil, invalidParams("params._meta has %q twice", key)
+		}
+		*at = value
 	}
 	asked, ok := jsonrpc.Unquote(version)
 	if !ok {
