@@ -252,9 +252,11 @@ func TestResourceNames(t *testing.T) {
 		assert.Equal(t, []string{
 			"test://static-text text/plain", "test://static-binary image/png",
 			"test://watched-resource text/plain", "test://empty-text text/plain",
+			"skill://read-an-answer/SKILL.md text/markdown", "skill://stop-a-batch/SKILL.md text/markdown",
 		}, resources)
 		assert.Equal(t, []string{
 			"test://template/{id}/data application/json", "cancel://wait/{tag} text/plain", "cancel://subscribe/{tag} text/plain",
+			"skill://{+path} ",
 		}, templates)
 	})
 }

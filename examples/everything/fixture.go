@@ -40,6 +40,7 @@ func newFixture(options *server.Options) *fixture {
 	f.cancellation = fixtures.Register(f.server)
 	f.addSubscriptions()
 	f.addTasks()
+	f.addSkills()
 	return f
 }
 

@@ -64,6 +64,12 @@ var arrows = []arrow{
 		why:     "transports are adapters: they know bytes and streams, and not one another",
 	},
 	{
+		pattern: "skills",
+		heed:    []string{"cancellation", "servercontext", "server", "internal/*"},
+		foreign: []string{"github.com/modelcontextprotocol/go-sdk", "go.yaml.in/yaml/v3"},
+		why:     "an extension of the server, on any transport and with any tree of files",
+	},
+	{
 		pattern: "tasks",
 		heed:    []string{"cancellation", "servercontext", "server", "internal/*"},
 		foreign: []string{"*"},
