@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,20 +44,20 @@ func TestEverySnippetIsItsSource(t *testing.T) {
 	for _, path := range pages(t) {
 		page, err := os.ReadFile(path)
 		require.NoError(t, err)
-		text := string(page)
-		for _, s := range doctest.Snippets(path, page) {
+		updated := page
+		for _, s := range slices.Backward(doctest.Snippets(path, page)) {
 			want, err := s.Want(root)
 			if !assert.NoError(t, err, "%s:%s", s.Page, s.Line) {
 				continue
 			}
 			if *update {
-				text = strings.Replace(text, s.Fence, want, 1)
+				updated = s.In(updated, want)
 				continue
 			}
 			assert.Equal(t, want, s.Fence, "%s:%s is not what %s has; run with -update", s.Page, s.Line, s.Source)
 		}
-		if *update && text != string(page) {
-			require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		if *update && string(updated) != string(page) {
+			require.NoError(t, os.WriteFile(path, updated, 0o644))
 		}
 	}
 }
@@ -98,6 +99,7 @@ func TestSnippetsAreFoundAndCut(t *testing.T) {
 	assert.Equal(t, "a.go#r", found[0].Source)
 	assert.Equal(t, "x := 1\n", found[0].Fence)
 	assert.Equal(t, "3", found[0].Line)
+	assert.Equal(t, strings.Replace(string(page), "x := 1", "y := 2", 1), string(found[0].In(page, "y := 2\n")))
 
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.go"),

@@ -34,6 +34,12 @@ func Snippets(path string, page []byte) []Snippet {
 	return all
 }
 
+// In returns the page with another text in the snippet's fence. Of several
+// snippets of a page the last must be replaced first.
+func (s Snippet) In(page []byte, text string) []byte {
+	return []byte(string(page[:s.start]) + text + string(page[s.end:]))
+}
+
 // Want returns what the snippet's source has in its place, below root.
 func (s Snippet) Want(root string) (string, error) {
 	file, region, _ := strings.Cut(s.Source, "#")
