@@ -2,6 +2,8 @@ package transporttest
 
 import (
 	"encoding/json"
+
+	"github.com/heedmcp/heed/transport/transporttest/wire"
 )
 
 // The rules of this file: a cancel reaches the request with that very id.
@@ -11,7 +13,7 @@ func rawJSON(text string) json.RawMessage { return json.RawMessage(text) }
 const large = "9007199254740993" // 2^53+1: the first whole number that a double cannot hold
 
 var idRules = []Rule{
-	idRule("id-number", "7", "a number"),
+	idRule("id-number", "70001", "a number"),
 	idRule("id-string", `"call-7"`, "a string"),
 	idRule("id-zero", "0", "0"),
 	idRule("id-empty", `""`, "the empty string"),
@@ -68,6 +70,9 @@ func neighbours(p *probe, own, other string) {
 	c.fence("after a cancel")
 	p.sleep(p.limits.Quiet)
 	w.untouched("by a cancel for " + other)
+	for _, m := range c.received(w.request.from, func(m wire.Message) bool { return m.IsAnswerTo(other) }) {
+		p.failf("the request with the id %s is answered under another: %.200s", own, m.Raw)
+	}
 	w.request.stop(stop)
 	w.stopped()
 }
@@ -92,6 +97,12 @@ func idsAreEchoed(p *probe) {
 	c := p.open()
 	for _, id := range []string{large, "0", `""`, "-3", `"7"`, "7", `"a\"b\u00e9"`} {
 		r := c.send(option{id: id, method: "tools/list"})
+		e, ok := p.wait(p.limits.Prompt, r.from, func(e wire.Entry) bool {
+			return e.Kind == wire.Received && e.Message.IsResponse() || e.Kind == wire.Closed
+		})
+		if ok && e.Message.IsResponse() && !e.Message.IsAnswerTo(id) {
+			p.failf("a request with the id %s is answered under the id %s", id, e.Message.ID)
+		}
 		r.answer(p.limits.Prompt, "tools/list with the id "+id)
 	}
 }

@@ -27,23 +27,28 @@ func newServer() *server.Server {
 	return s
 }
 
-// lineFilter stands between client and server on a stream: it gets each line and
-// passes on what it returns. nil passes all.
-type lineFilter interface {
-	toServer(line []byte) (on [][]byte)
-	toClient(line []byte) (on [][]byte)
-}
-
-// inMemory serves the fixtures over pipes. filter may be nil.
-func inMemory(filter func(back io.Writer) lineFilter) *transporttest.Target {
+// inMemory serves the fixtures over pipes, each time with a new server, which is
+// broken if there is a fault.
+func inMemory(f *fault) *transporttest.Target {
 	return &transporttest.Target{Dial: func(context.Context) (*transporttest.Connection, error) {
-		return dialMemory(filter)
+		return dialMemory(f), nil
 	}}
 }
 
-func dialMemory(_ func(back io.Writer) lineFilter) (*transporttest.Connection, error) {
+func dialMemory(f *fault) *transporttest.Connection {
 	serverIn, clientOut := io.Pipe()
 	clientIn, serverOut := io.Pipe()
+	connection := &transporttest.Connection{R: clientIn, W: clientOut}
+	var between sync.WaitGroup
+	var b *broken
+	if f != nil {
+		clientR, brokenToClient := io.Pipe()
+		brokenFromClient, clientW := io.Pipe()
+		b = &broken{fault: *f, asked: map[string]wire.Message{}, client: brokenToClient, server: clientOut}
+		between.Go(func() { b.fromClient(brokenFromClient) })
+		between.Go(func() { b.fromServer(clientIn) })
+		connection.R, connection.W = clientR, clientW
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	s := newServer()
@@ -54,26 +59,35 @@ func dialMemory(_ func(back io.Writer) lineFilter) (*transporttest.Connection, e
 		serverOut.Close()
 		serverIn.Close()
 	}()
-	return &transporttest.Connection{
-		R: clientIn, W: clientOut,
-		Life: transporttest.Life{
-			Ended: ended,
-			Result: func() (bool, string) {
-				if err != nil {
-					return false, err.Error()
-				}
-				return true, "no error"
-			},
-			Shutdown: func() error { stop(); return nil },
-			Close: func() {
-				clientOut.Close()
-				stop()
-				<-ended
-				clientIn.Close()
-				returned(s)
-			},
+	connection.Life = transporttest.Life{
+		Ended: ended,
+		Result: func() (bool, string) {
+			if err != nil {
+				return false, err.Error()
+			}
+			return true, "no error"
 		},
-	}, nil
+		Shutdown: func() error {
+			if b != nil && b.shutDown() {
+				return nil
+			}
+			stop()
+			return nil
+		},
+		Close: func() {
+			connection.W.Close()
+			clientOut.Close()
+			stop()
+			<-ended
+			clientIn.Close()
+			if closer, ok := connection.R.(io.Closer); ok {
+				closer.Close()
+			}
+			between.Wait()
+			returned(s)
+		},
+	}
+	return connection
 }
 
 // returned waits until no handler runs any more: some do not look at their token.

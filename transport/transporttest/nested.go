@@ -87,7 +87,11 @@ func (w *work) asked(method string, from int) wire.Entry {
 	})
 	switch {
 	case !ok:
-		p.failf("%s does not ask for %s within %s", w.o.name, method, p.limits.Prompt)
+		where := ""
+		if w.request.x != nil {
+			where = " on the response of the call, and no other stream is open"
+		}
+		p.failf("%s does not ask for %s within %s%s", w.o.name, method, p.limits.Prompt, where)
 	case e.Message.IsResponse() && w.tag == "":
 		p.skipf("%s does not ask for %s but answers: %.200s", w.o.name, method, e.Message.Raw)
 	case e.Message.IsResponse():

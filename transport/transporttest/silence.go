@@ -163,8 +163,13 @@ var strayRules = []Rule{
 		run:         malformedCancels,
 	},
 	{
-		Name: "cancel-accepted", Page: pageHTTP, Level: Must, Settings: HTTPs,
+		Name: "cancel-accepted", Page: pageHTTP, Level: Must, Settings: HTTPHandshake | HTTPHandshakeJSON,
 		Explanation: "a POSTed cancel is answered with status 202 and no body, whether there is something to cancel or not",
+		run:         cancelIsAccepted,
+	},
+	{
+		Name: "cancel-ignored", Page: pageHTTP, Level: Quality, Settings: HTTPStateless | HTTPStatelessJSON,
+		Explanation: "a POSTed cancel, which has no meaning where the end of the response is the cancel, is answered with status 202 and no body",
 		run:         cancelIsAccepted,
 	},
 	{
@@ -279,7 +284,15 @@ func cancelWithID(p *probe) {
 	c := p.open()
 	w := c.slow().begin()
 	r := c.send(option{method: "notifications/cancelled", params: map[string]any{"requestId": rawJSON(w.request.id), "reason": stop}})
-	m := r.answer(p.limits.Prompt, "notifications/cancelled with an id")
+	e, ok := r.answered(p.limits.Prompt)
+	if !ok && r.x != nil && r.x.Status() >= 400 {
+		w.untouched("by a request that only looks like a cancel")
+		return // refused in the words of HTTP
+	}
+	if !ok {
+		p.failf("notifications/cancelled with an id is not answered within %s", p.limits.Prompt)
+	}
+	m := e.Message
 	if m.Error == nil {
 		p.failf("notifications/cancelled with an id is answered with a result: %.200s", m.Raw)
 	}

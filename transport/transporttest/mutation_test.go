@@ -1,0 +1,105 @@
+package transporttest_test
+
+import (
+	"flag"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/heedmcp/heed/transport/transporttest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// ruleNamed returns a rule.
+func ruleNamed(t *testing.T, name string) transporttest.Rule {
+	t.Helper()
+	rules := transporttest.Rules()
+	i := slices.IndexFunc(rules, func(r transporttest.Rule) bool { return r.Name == name })
+	require.GreaterOrEqual(t, i, 0, "no rule %s", name)
+	return rules[i]
+}
+
+// tried is what comes out of a rule for a target.
+func tried(t *testing.T, target *transporttest.Target, setting transporttest.Setting, rules ...transporttest.Rule) []transporttest.Verdict {
+	t.Helper()
+	var out transporttest.Outcome
+	synctest.Test(t, func(t *testing.T) {
+		out = transporttest.Check(t.Context(), target, transporttest.Plan{Settings: setting, Rules: rules, Parallel: 1})
+	})
+	for _, u := range out.Unspoken {
+		require.Failf(t, "the broken server cannot be tried", "%s: %s", u.Setting, u.Reason)
+	}
+	return out.Verdicts
+}
+
+var full = flag.Bool("full", false, "try every rule on every broken server, which takes minutes")
+
+// others are rules that a mutant must not break: a share of them that differs from mutant to
+// mutant, or all. Mutants are tried side by side, so that a rule that counts the
+// goroutines of the process cannot be among them.
+func others(setting transporttest.Setting, share int) []transporttest.Rule {
+	every := 4
+	switch {
+	case *full:
+		every = 1
+	case raceEnabled:
+		every = 12
+	}
+	var rules []transporttest.Rule
+	for i, rule := range transporttest.Rules() {
+		if rule.Settings.Has(setting) && !rule.Alone && i%every == share%every {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
+// killed checks that the rule finds the fault, and that no unrelated one does.
+func killed(t *testing.T, target *transporttest.Target, setting transporttest.Setting, name string, also []string, share int) {
+	t.Helper()
+	own := tried(t, target, setting, ruleNamed(t, name))
+	require.Len(t, own, 1)
+	require.Equal(t, transporttest.Fail, own[0].Status, "%s does not find the fault: %s %v", name, own[0].Reason, own[0].Evidence())
+	require.NotEmpty(t, own[0].Evidence())
+	for _, v := range tried(t, target, setting, others(setting, share)...) {
+		if v.Rule.Name == name || slices.Contains(also, v.Rule.Name) {
+			continue
+		}
+		assert.NotContains(t, []transporttest.Status{transporttest.Fail, transporttest.Error}, v.Status,
+			"%s fails for a fault that is not its own: %s %v", v.Rule.Name, v.Reason, v.Evidence())
+	}
+}
+
+// For each rule there is a server that breaks it and nothing else.
+func TestEachRuleFindsItsFaultOnStreams(t *testing.T) {
+	for i, m := range mutants() {
+		t.Run(m.rule+"/"+m.setting.String(), func(t *testing.T) {
+			t.Parallel()
+			killed(t, inMemory(&m.fault), m.setting, m.rule, m.also, i)
+		})
+	}
+}
+
+// A server that only stands behind a broken one's machinery is not broken.
+func TestBrokenWithoutFaultIsGood(t *testing.T) {
+	transporttest.Run(t, inMemory(&fault{}), transporttest.Options{Settings: transporttest.Streams, Bubble: true, NoSkips: true})
+}
+
+// No rule is without a mutant.
+func TestEachRuleHasAMutant(t *testing.T) {
+	known := map[string]bool{}
+	var mu sync.Mutex
+	mu.Lock()
+	defer mu.Unlock()
+	for _, m := range mutants() {
+		known[m.rule] = true
+	}
+	for _, m := range httpMutants() {
+		known[m.rule] = true
+	}
+	for _, rule := range transporttest.Rules() {
+		assert.True(t, known[rule.Name], "no server breaks %s", rule.Name)
+	}
+}

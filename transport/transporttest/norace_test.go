@@ -1,0 +1,6 @@
+//go:build !race
+
+package transporttest_test
+
+// raceEnabled tells that everything takes several times as long.
+const raceEnabled = false
