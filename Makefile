@@ -31,6 +31,7 @@ help: ## Show this list
 
 .PHONY: test
 test: $(NODE_STAMP) ## Run every test of every module, the TypeScript clients included
+	@[ -n "$${LONGTOOL_TEST_POSTGRES:-}" ] || echo "== PostgreSQL is left out: LONGTOOL_TEST_POSTGRES is not set (examples/longtool/with-postgres.sh sets it)"
 	@$(EACH) go test $(TESTFLAGS) ./...
 
 .PHONY: check
