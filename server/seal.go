@@ -78,7 +78,7 @@ func (s *sealer) seal(v sealed) (string, error) {
 // open returns what was sealed, for the same principal and request only.
 func (s *sealer) open(text, principal string, request []byte, now time.Time) (*sealed, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil {
+	if err != nil || len(raw) != base64.RawURLEncoding.DecodedLen(len(text)) { // line breaks are skipped
 		return nil, errState
 	}
 	for _, c := range s.ciphers {
