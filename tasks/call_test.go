@@ -63,6 +63,7 @@ func TestQuickCallIsNoTask(t *testing.T) {
 		assert.Empty(t, s.TaskID)
 		assert.Equal(t, "done", s.Content[0].Text)
 		assert.Equal(t, 0, r.memory.Len())
+		settle()
 		require.Len(t, r.reportedDone(), 1, "the work is part of its request")
 	})
 }

@@ -85,7 +85,7 @@ func (m *Manager) takeOver(r *Record) bool {
 	}
 	if err := m.resume(r, m.o.forTool(o)); err != nil {
 		if errors.Is(err, server.ErrDraining) {
-			r.LeaseUntil = time.Time{} // for somebody else
+			r.Owner, r.LeaseUntil = "", time.Time{} // for somebody else
 			if err := m.save(r); err != nil {
 				m.log().Error("a task could not be given back", "task", r.ID, "error", err)
 			}

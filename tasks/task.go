@@ -235,7 +235,7 @@ func (t *task) ended(out server.Outcome) {
 	if t.handsOver(out) {
 		last.Status, last.Stop = Working, nil
 		last.Message = "the server is shutting down; another one will go on"
-		last.LeaseUntil = time.Time{}
+		last.Owner, last.LeaseUntil = "", time.Time{} // nobody's: no renewal may take it back
 		t.store(last)
 		return
 	}

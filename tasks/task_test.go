@@ -62,6 +62,7 @@ func TestInvariant_T2_TheEndIsStoredBeforeItIsSeen(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		settle()
 		assert.Equal(t, "working", c.get(t, id).Status)
+		settle()
 		assert.Len(t, r.server.InFlight(), 1, "a shutdown would wait for it")
 		store.set(false)
 		time.Sleep(5 * time.Second)

@@ -18,6 +18,7 @@ import (
 
 func (c *client) listen(filter M) *exchange {
 	e := c.start("subscriptions/listen", M{"notifications": filter})
+	c.r.t.Cleanup(func() { e.call.Cancel(cancellation.Disconnect, "the test is over") })
 	settle()
 	return e
 }
@@ -53,11 +54,13 @@ func TestListen(t *testing.T) {
 		c.update(t, id, M{key: accept(M{"name": "<Ada & Bob>"})})
 		settle()
 		states := told(t, e)
-		require.Len(t, states, 2, "the task as it was, and its end; what was between was told with it")
+		require.GreaterOrEqual(t, len(states), 2)
+		require.LessOrEqual(t, len(states), 3, "what was between may be told with the end")
 		assert.Equal(t, "input_required", states[0].Status)
 		assert.Equal(t, []string{key}, states[0].keys())
 		var params, got M
-		require.NoError(t, json.Unmarshal([]byte(states[1].raw), &params))
+		last := states[len(states)-1]
+		require.NoError(t, json.Unmarshal([]byte(last.raw), &params))
 		require.NoError(t, json.Unmarshal([]byte(c.get(t, id).raw), &got))
 		assert.Equal(t, M{"io.modelcontextprotocol/subscriptionId": float64(2)}, params["_meta"])
 		for _, m := range []M{params, got} {
@@ -65,7 +68,7 @@ func TestListen(t *testing.T) {
 			delete(m, "resultType")
 		}
 		assert.Equal(t, got, params)
-		assert.Contains(t, states[1].raw, "<Ada & Bob>")
+		assert.Contains(t, last.raw, "<Ada & Bob>")
 		for _, m := range e.sent {
 			assert.NotContains(t, []string{"notifications/progress", "notifications/message"}, m.Method)
 		}

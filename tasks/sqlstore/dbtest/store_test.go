@@ -15,11 +15,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const postgresURL = "HEED_TEST_POSTGRES"
 
@@ -43,8 +40,7 @@ var tables atomic.Int64
 func onEachDatabase(t *testing.T, test func(t *testing.T, fresh func(t *testing.T) *place)) {
 	t.Run("SQLite", func(t *testing.T) {
 		test(t, func(t *testing.T) *place {
-			path := filepath.ToSlash(filepath.Join(t.TempDir(), "tasks.db"))
-			db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)")
+			db, err := openSQLite(filepath.Join(t.TempDir(), "tasks.db"))
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, db.Close()) })
 			return &place{db, sqlstore.SQLite, ""}
