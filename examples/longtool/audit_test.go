@@ -35,8 +35,8 @@ func TestAuditFindsDamage(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onEachDatabase(t, func(t *testing.T, db *database) {
-				fillTest(t, db, 30)
-				_, err := testJob(db, 10).run(t.Context())
+				fillTest(t, db, 12)
+				_, err := testJob(db, 4).run(t.Context())
 				require.NoError(t, err)
 				requireAudit(t, db, true)
 				_, err = db.ExecContext(t.Context(), c.damage)
