@@ -101,9 +101,16 @@ func ask[R any](ctx context.Context, r *Request, method string, params any) (*R,
 	}
 	res := new(R)
 	if err := json.Unmarshal(raw, res); err != nil {
-		return nil, fmt.Errorf("%s: the client's result is malformed: %w", method, err)
+		return nil, malformed(method, err)
 	}
 	return res, nil
+}
+
+// malformed is the error for a result that cannot be decoded. Decoders repeat the
+// client's text, of any length.
+func malformed(method string, err error) error {
+	text := err.Error()
+	return fmt.Errorf("%s: the client's result is malformed: %q", method, text[:min(len(text), 200)])
 }
 
 // Ping asks the client for a sign of life and waits for it. It returns
@@ -124,7 +131,7 @@ func (r *Request) Call(ctx context.Context, method string, params, result any) e
 		return err
 	}
 	if err := json.Unmarshal(raw, result); err != nil {
-		return fmt.Errorf("%s: the client's result is malformed: %w", method, err)
+		return malformed(method, err)
 	}
 	return nil
 }
