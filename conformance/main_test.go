@@ -1,8 +1,6 @@
 package conformance_test
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,28 +30,54 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binaries = dir
+	// Of the programs under test: without it each takes a second longer to end.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.Run()
 }
 
-var buildEverything = sync.OnceValues(func() (string, error) {
-	binary := filepath.Join(binaries, "everything.exe") // a name that every system runs
-	args := []string{"build", "-o", binary}
-	if raceEnabled {
-		args = append(args, "-race") // a race makes the server's exit status 66
-	}
-	output, err := exec.Command("go", append(args, "../examples/everything")...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, output)
-	}
-	return binary, nil
-})
+// program is a Go program of this repository, built once for all tests.
+type program struct {
+	source string // its folder, seen from this one
+	built  func() (string, error)
+}
 
-// everything returns the fixture server, built once for all tests.
-func everything(t *testing.T) string {
+// newProgram describes a program; ours are built like these tests, so that a race in
+// one is a failure.
+func newProgram(name, source string, ours bool) *program {
+	return &program{source, sync.OnceValues(func() (string, error) {
+		binary := filepath.Join(binaries, name+".exe") // a name that every system runs
+		args := []string{"build", "-o", binary}
+		if ours && raceEnabled {
+			args = append(args, "-race") // a race makes the exit status 66
+		}
+		command := exec.Command("go", append(args, ".")...)
+		command.Dir = source
+		if output, err := command.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("go %s in %s: %w\n%s", strings.Join(args, " "), source, err, output)
+		}
+		return binary, nil
+	})}
+}
+
+func (p *program) path(t *testing.T) string {
 	t.Helper()
-	binary, err := buildEverything()
+	binary, err := p.built()
 	require.NoError(t, err)
 	return binary
+}
+
+var (
+	everythingProgram = newProgram("everything", "../examples/everything", true)
+	goClientsProgram  = newProgram("goclients", "goclients", false)
+)
+
+// everything returns the fixture server.
+func everything(t *testing.T) string {
+	t.Helper()
+	return everythingProgram.path(t)
 }
 
 // node returns the pinned Node. Where npm has no package of it for this
@@ -72,45 +96,4 @@ func node(t *testing.T) string {
 	onPath, err := exec.LookPath("node")
 	require.NoError(t, err, "there is no npm package of Node for this system, and no node on the PATH")
 	return onPath
-}
-
-// verdict is a line that a script of clients/ prints.
-type verdict struct {
-	Client string `json:"client"`
-	Era    string `json:"era"`
-	Check  string `json:"check"`
-	OK     bool   `json:"ok"`
-	Error  string `json:"error"`
-	Millis int    `json:"ms"`
-}
-
-// runClient runs a script of clients/ and returns its verdicts and its stderr.
-// Scripts whose exit status contradicts their verdicts fail the test.
-func runClient(ctx context.Context, t *testing.T, args ...string) ([]verdict, string) {
-	t.Helper()
-	var stdout, stderr strings.Builder
-	command := exec.CommandContext(ctx, node(t), args...)
-	command.Stdout, command.Stderr = &stdout, &stderr
-	err := command.Run()
-
-	var verdicts []verdict
-	failed := false
-	decoder := json.NewDecoder(strings.NewReader(stdout.String()))
-	for decoder.More() {
-		var v verdict
-		require.NoErrorf(t, decoder.Decode(&v), "stdout: %s\nstderr: %s", &stdout, &stderr)
-		failed = failed || !v.OK
-		verdicts = append(verdicts, v)
-	}
-	require.NotEmptyf(t, verdicts, "no verdict (%v); stderr: %s", err, &stderr)
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		require.Falsef(t, failed, "exit status 0 although a check failed: %s", &stdout)
-	case errors.As(err, &exit) && exit.ExitCode() == 1:
-		require.Truef(t, failed, "exit status 1 although no check failed: %s\nstderr: %s", &stdout, &stderr)
-	default:
-		require.NoErrorf(t, err, "stdout: %s\nstderr: %s", &stdout, &stderr)
-	}
-	return verdicts, stderr.String()
 }

@@ -14,10 +14,11 @@ if (!FAULTS.includes(fault)) throw new Error(`unknown fault ${fault}`);
 
 const TOOLS = ['echo', 'cancel_wait', 'cancel_poll', 'cancel_ignore', 'cancel_error', 'cancel_panic', 'cancel_nested', 'cancel_events']
   .filter((name) => fault !== 'missing-tool' || name !== 'cancel_panic');
-const KINDS = { sampling: 'sampling/createMessage', elicitation_form: 'elicitation/create' };
+const KINDS = { sampling: 'sampling/createMessage', elicitation_form: 'elicitation/create', roots: 'roots/list' };
 const QUESTIONS = {
   sampling: { messages: [{ role: 'user', content: { type: 'text', text: 'why?' } }], maxTokens: 10 },
   elicitation_form: { message: 'who?', requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } },
+  roots: {},
 };
 
 const events = [];

@@ -22,10 +22,10 @@ var (
 )
 
 // Folders that may: gosdk serves code written for that SDK, bench compares
-// with it, and examples may be its client, to show an unchanged one at work.
+// with it, and examples and conformance may be its client, to show an unchanged one at work.
 var (
 	mayServe = []string{"gosdk", "bench"}
-	mayCall  = []string{"gosdk", "bench", "examples"}
+	mayCall  = []string{"gosdk", "bench", "examples", "conformance"}
 )
 
 func TestOfficialRuntimeIsNotStarted(t *testing.T) {
@@ -40,7 +40,7 @@ func TestOfficialRuntimeIsNotStarted(t *testing.T) {
 			assert.Falsef(t, slices.Contains(officialServer, sel.Sel.Name) && !isIn(file.dir, mayServe),
 				"%s: mcp.%s: the runtime is our own; only the official SDK's types are used", tree.place(sel), sel.Sel.Name)
 			assert.Falsef(t, slices.Contains(officialClient, sel.Sel.Name) && !isIn(file.dir, mayCall),
-				"%s: mcp.%s: only examples, gosdk and bench act as the official SDK's client", tree.place(sel), sel.Sel.Name)
+				"%s: mcp.%s: only conformance, examples, gosdk and bench act as the official SDK's client", tree.place(sel), sel.Sel.Name)
 		})
 	}
 	assert.True(t, typesUsed, "no file uses the official SDK's types: has its import path changed?")
