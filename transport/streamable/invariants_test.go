@@ -351,12 +351,17 @@ func TestInvariant_H4_EventsAreStoredBeforeTheyAreWritten(t *testing.T) {
 		next := steps(f)
 		store := &gateStore{streamable.NewRingStore(0), make(chan struct{})}
 		in := session(t, f, &streamable.Options{EventStore: store})
-		opened := make(chan *flow)
+		opened := make(chan *flow, 1)
 		go func() { opened <- in.open(stepsCall(1)) }()
 		next <- 1
-		store.gate <- struct{}{} // the priming event
+		store.gate <- struct{}{} // the priming event, which goes out with the next one
+		synctest.Wait()
+		require.Empty(t, opened)
+		store.gate <- struct{}{}
 		w := <-opened
 		w.next()
+		require.Contains(t, w.next().data, "progress")
+		next <- 2
 		synctest.Wait()
 		require.Empty(t, w.events)
 		store.gate <- struct{}{}

@@ -219,12 +219,21 @@ func (r *reply) failed(err error) {
 // commitLocked turns the response into an event stream (R3). What keeps it
 // alive is the timer, which was set for less, or is set when it fires.
 func (r *reply) commitLocked() {
-	if r.stream && r.sink.phase == sinkFresh {
-		r.failed(r.sink.open(nil))
-		if r.timer != nil && r.slow && r.handler.options.KeepAlive > 0 {
-			r.timer.Reset(r.handler.options.KeepAlive)
-		}
+	if r.beginLocked() {
+		r.failed(r.sink.flush())
 	}
+}
+
+// beginLocked is commitLocked without the sending: for an event that follows at once.
+func (r *reply) beginLocked() bool {
+	if !r.stream || r.sink.phase != sinkFresh {
+		return false
+	}
+	r.sink.begin(nil)
+	if r.timer != nil && r.slow && r.handler.options.KeepAlive > 0 {
+		r.timer.Reset(r.handler.options.KeepAlive)
+	}
+	return true
 }
 
 // Send implements server.Reply.
@@ -237,7 +246,7 @@ func (r *reply) Send(msg []byte) error {
 	case r.sink.phase == sinkFresh && !r.stream:
 		return errNoStream
 	}
-	r.commitLocked()
+	r.beginLocked()
 	err := r.sink.event("", msg)
 	r.failed(err)
 	return err
@@ -259,8 +268,12 @@ func (r *reply) Answer(msg []byte, code int) {
 		// A client that is gone learns nothing, and has nothing running any more.
 		_ = r.sink.json(statusOf(code, r.stateless, len(r.calls) == 0), msg)
 	} else {
-		r.commitLocked()
-		_ = r.sink.event("", msg)
+		r.beginLocked()
+		if r.apart {
+			_ = r.sink.last("", msg)
+		} else {
+			_ = r.sink.event("", msg) // observers come before the return of ServeHTTP
+		}
 	}
 	r.endLocked()
 }

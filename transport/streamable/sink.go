@@ -17,7 +17,8 @@ type sink struct {
 
 	phase   sinkPhase
 	written time.Time // when the stream was last written to
-	buffer  []byte    // the event being written; reused
+	buffer  []byte    // what is written next; empty between calls, but after begin
+	sent    int       // bytes of the stream written so far
 	length  [1]string // the value of the Content-Length header
 
 	identified bool // an event with an id was written
@@ -36,7 +37,8 @@ const (
 	sinkClosed
 )
 
-// bigBody is the size from which on a JSON body may block on a client that does not read.
+// bigBody is the size from which on a JSON body, or a whole event stream, may block on
+// a client that does not read.
 const bigBody = 32 << 10
 
 // json writes the whole response and has it sent.
@@ -63,11 +65,17 @@ func (k *sink) empty(status int) {
 	k.w.WriteHeader(status)
 }
 
-// open commits the response as an event stream. first is written along with the
-// headers; it may be empty.
+// open commits the response as an event stream and has it sent. first is written along
+// with the headers; it may be empty.
+func (k *sink) open(first []byte) error {
+	k.begin(first)
+	return k.flush()
+}
+
+// begin is open without the sending: for an event that follows at once.
 //
 // Specification: basic/transports/streamable-http (2026-07-28), receiving messages.
-func (k *sink) open(first []byte) error {
+func (k *sink) begin(first []byte) {
 	k.phase = sinkStreaming
 	k.control = http.NewResponseController(k.w)
 	h := k.w.Header()
@@ -75,23 +83,41 @@ func (k *sink) open(first []byte) error {
 	h["Cache-Control"] = cacheNever
 	h["X-Accel-Buffering"] = accelOff
 	k.w.WriteHeader(http.StatusOK)
-	return k.write(first)
+	k.buffer = append(k.buffer, first...)
 }
 
 // event writes a message as an event. id is "" for streams that cannot be resumed.
 func (k *sink) event(id string, msg []byte) error {
-	k.buffer = appendEvent(k.buffer[:0], id, msg)
+	k.append(id, msg)
+	return k.flush()
+}
+
+// last writes the last event of a stream whose ServeHTTP returns as soon as this does:
+// what is short goes out together with the end of the response.
+func (k *sink) last(id string, msg []byte) error {
+	k.append(id, msg)
+	if k.shared || k.sent+len(k.buffer) > bigBody {
+		return k.flush() // it may block, and is then to be bounded
+	}
+	return k.write()
+}
+
+func (k *sink) append(id string, msg []byte) {
+	k.buffer = appendEvent(k.buffer, id, msg)
 	k.identified = k.identified || id != ""
-	return k.write(k.buffer)
 }
 
 // retry tells the client when to come back, and from where.
 func (k *sink) retry(id string, after time.Duration) error {
-	return k.write(appendEvent(appendRetry(nil, after), id, nil))
+	k.buffer = appendEvent(appendRetry(k.buffer, after), id, nil)
+	return k.flush()
 }
 
 // comment keeps the connection from being taken for dead.
-func (k *sink) comment() error { return k.write([]byte(":\n\n")) }
+func (k *sink) comment() error {
+	k.buffer = append(k.buffer, ":\n\n"...)
+	return k.flush()
+}
 
 // close ends a stream; what is written ends with ServeHTTP's return.
 func (k *sink) close() {
@@ -101,13 +127,24 @@ func (k *sink) close() {
 	k.phase = sinkClosed
 }
 
-func (k *sink) write(b []byte) error {
+// write writes the buffer, and may leave it to the end of the response to have it sent.
+func (k *sink) write() error {
 	k.written = time.Now()
+	b := k.buffer
+	k.buffer = b[:0]
+	k.sent += len(b)
+	if len(b) == 0 {
+		return nil
+	}
+	_, err := k.w.Write(b)
+	return err
+}
+
+// flush writes the buffer and has all that was written sent.
+func (k *sink) flush() error {
 	k.deadline()
-	if len(b) > 0 {
-		if _, err := k.w.Write(b); err != nil {
-			return err
-		}
+	if err := k.write(); err != nil {
+		return err
 	}
 	// A writer that cannot flush, as of some middleware, sends when it likes to.
 	if err := k.control.Flush(); err != nil && !notSupported(err) {

@@ -209,13 +209,17 @@ func (st *stream) tick(c *connection) time.Duration {
 //
 // Specification: basic/transports (2025-11-25), sending messages to the server.
 func (st *stream) commitLocked() {
-	var first []byte
+	st.lostLocked(st.conn.sink.open(st.firstLocked()))
+}
+
+// firstLocked is what a stream begins with.
+func (st *stream) firstLocked() []byte {
 	if primes(st.s.version) {
 		if id := st.recordLocked(nil); id != "" {
-			first = appendEvent(nil, id, nil)
+			return appendEvent(nil, id, nil)
 		}
 	}
-	st.lostLocked(st.conn.sink.open(first))
+	return nil
 }
 
 // recordLocked keeps an event for later and returns its id, "" when it could not
@@ -259,17 +263,17 @@ func (st *stream) Send(msg []byte) error {
 	case st.conn != nil && st.conn.sink.phase == sinkFresh && !st.sse:
 		return errNoStream
 	}
-	return st.writeLocked(msg)
+	return st.writeLocked(msg, (*sink).event)
 }
 
 // writeLocked sends an event, or keeps it for a client that is away.
-func (st *stream) writeLocked(msg []byte) error {
+func (st *stream) writeLocked(msg []byte, send func(k *sink, id string, msg []byte) error) error {
 	if st.conn != nil && st.conn.sink.phase == sinkFresh {
-		st.commitLocked()
+		st.conn.sink.begin(st.firstLocked())
 	}
 	id := st.recordLocked(msg)
 	if st.conn != nil {
-		st.lostLocked(st.conn.sink.event(id, msg))
+		st.lostLocked(send(&st.conn.sink, id, msg))
 	}
 	if st.conn == nil && id == "" {
 		return errStreamGone
@@ -289,7 +293,7 @@ func (st *stream) Answer(msg []byte, code int) {
 	case c != nil && c.sink.phase == sinkFresh && (st.json || len(st.calls) == 0):
 		_ = c.sink.json(statusOf(code, false, len(st.calls) == 0), msg) // there is nothing to resume
 	default:
-		_ = st.writeLocked(msg) // and nothing to be done for a client that cannot resume
+		_ = st.writeLocked(msg, (*sink).last) // and nothing to be done for a client that cannot resume
 	}
 	st.endLocked(true)
 }
