@@ -28,7 +28,9 @@ type stacks struct {
 // nothing, unlike labels or ids taken at their start.
 func (c *Call) stack() string {
 	frame := fmt.Sprintf("(*Call).invoke(%p", c)
-	if op := c.operation.Load(); op != nil {
+	if work := c.beside.Load(); work != nil {
+		frame = fmt.Sprintf("(*Call).invoke(%p", work)
+	} else if op := c.operation.Load(); op != nil {
 		frame = fmt.Sprintf("(*operation).invoke(%p", op)
 	}
 	s := &c.server.stacks
