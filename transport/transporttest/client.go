@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/heedmcp/heed/transport/transporttest/wire"
 )
@@ -145,7 +146,7 @@ func (c *client) shakeHands() {
 	r := c.send(option{id: `"initialize"`, method: "initialize", raw: c.initializeParams(), control: true})
 	e, ok := r.answered(2 * c.p.limits.Prompt)
 	if !ok {
-		c.p.errorf("initialize is not answered%s", c.lastWords())
+		c.p.errorf("initialize is not answered within %s%s%s", 2*c.p.limits.Prompt, r.status(), c.lastWords())
 	}
 	if e.Message.Error != nil {
 		c.p.errorf("initialize is answered with an error: %.300s", e.Message.Raw)
@@ -290,18 +291,28 @@ func (c *client) withMeta(params map[string]any, more map[string]any) string {
 	return string(text)
 }
 
+// patience is how long to wait for the end of a server: a little when its output has
+// ended, else not at all.
+func (c *client) patience() time.Duration {
+	if c.stream == nil {
+		return 0
+	}
+	select {
+	case <-c.stream.Ended():
+		return c.p.limits.Prompt
+	default:
+		return 0
+	}
+}
+
 // lastWords is what a server has to say that is gone, or nothing.
 func (c *client) lastWords() string {
 	var words string
-	if c.life.Ended != nil {
-		select {
-		case <-c.life.Ended:
-			words = "; the server has ended"
-			if c.life.Result != nil {
-				_, text := c.life.Result()
-				words += ": " + text
-			}
-		default:
+	if c.life.Ended != nil && c.p.closedWithin(c.patience(), c.life.Ended) {
+		words = "; the server has ended"
+		if c.life.Result != nil {
+			_, text := c.life.Result()
+			words += ": " + text
 		}
 	}
 	if c.life.Words != nil && words != "" {

@@ -160,7 +160,12 @@ func (r *request) result(d time.Duration, what string) wire.Message {
 
 // status is that of a response that is no message, in words.
 func (r *request) status() string {
-	if r.x == nil || r.x.Status() == 0 || r.x.Status() == http.StatusOK {
+	switch {
+	case r.x == nil:
+		return ""
+	case r.x.Err() != nil:
+		return fmt.Sprintf(" (%.200s)", r.x.Err())
+	case r.x.Status() == 0 || r.x.Status() == http.StatusOK:
 		return ""
 	}
 	return fmt.Sprintf(" (HTTP status %d)", r.x.Status())

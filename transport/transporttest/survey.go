@@ -138,6 +138,9 @@ func (s *survey) measure(c *client) {
 	s.lasts = time.Since(began)
 	s.reports = r.reports(r.from) >= 2
 	const short = 800 * time.Millisecond
+	if words := c.lastWords(); !ok && words != "" {
+		c.p.errorf("%s with %s brings the server down%s", slow.Tool, slow.Arguments, words)
+	}
 	switch {
 	case !ok:
 		s.unfit(fmt.Sprintf("%s with %s does not end within %s when it is left alone", slow.Tool, slow.Arguments, c.p.limits.Slow))

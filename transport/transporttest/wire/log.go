@@ -54,7 +54,7 @@ func (e Entry) String() string {
 // Bounds of a log.
 const (
 	maxEntries = 1 << 17
-	maxBytes   = 64 << 20
+	maxBytes   = 32 << 20
 )
 
 // Log is what has happened between a client and a server, in order.
