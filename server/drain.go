@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
@@ -73,13 +74,18 @@ func (ss *Session) endWaiting(reason string) {
 	}
 }
 
+// lastWords is how long a shutdown waits for the answers that it gives for handlers.
+// A client that does not read must not hold it up.
+const lastWords = 100 * time.Millisecond
+
 // abandon answers for the handlers that have not returned and lists them.
 func (s *Server) abandon(sessions []*Session) error {
 	left := &DrainError{}
+	var answers sync.WaitGroup
 	for _, ss := range sessions {
 		for _, c := range ss.snapshot() {
 			if cancelled := c.source.Requested(); cancelled != nil && cancelled.Origin.AnswerOwed() && c.detached == nil {
-				c.answer(nil, cancelled)
+				answers.Go(func() { c.answer(nil, cancelled) })
 			}
 			left.Left = append(left.Left, c.describe())
 		}
@@ -87,6 +93,17 @@ func (s *Server) abandon(sessions []*Session) error {
 	}
 	if len(left.Left) == 0 {
 		return nil
+	}
+	told := make(chan struct{})
+	go func() {
+		answers.Wait()
+		close(told)
+	}()
+	enough := time.NewTimer(lastWords)
+	defer enough.Stop()
+	select {
+	case <-told:
+	case <-enough.C:
 	}
 	return left
 }
