@@ -100,7 +100,8 @@ func TestRequest_InContext(t *testing.T) {
 	require.Nil(t, r)
 	require.NoError(t, r.Progress(t.Context(), 1, 0, ""), "and valid")
 	want := servercontext.New(servercontext.Options{})
-	r, ok = servercontext.FromContext(context.WithValue(servercontext.NewContext(t.Context(), want), M{}["x"] == nil, 1))
+	type key struct{}
+	r, ok = servercontext.FromContext(context.WithValue(servercontext.NewContext(t.Context(), want), key{}, 1))
 	require.True(t, ok)
 	require.Same(t, want, r)
 }
