@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -72,7 +73,11 @@ func (p *peer) next() int64 { return p.lastID.Add(1) }
 
 func (p *peer) notify(t *testing.T, method string, params M) {
 	t.Helper()
-	response, err := p.post(t.Context(), M{"method": method, "params": params})
+	message := M{"method": method}
+	if params != nil {
+		message["params"] = params
+	}
+	response, err := p.post(t.Context(), message)
 	require.NoError(t, err)
 	drain(response)
 	require.Equal(t, http.StatusAccepted, response.StatusCode)
@@ -158,8 +163,13 @@ func (p *peer) structured(ctx context.Context, tool string, arguments M, into an
 	return json.Unmarshal(m.Result.StructuredContent, into)
 }
 
+// pullLines is lines for callers that take one at a time.
+func pullLines(response *http.Response) (next func() (string, bool), stop func()) {
+	return iter.Pull(lines(response.Body))
+}
+
 // lines yields the messages of a response, whatever its form, as they come.
-func lines(body io.Reader) func(func(string) bool) {
+func lines(body io.Reader) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		scanner := bufio.NewScanner(body)
 		scanner.Buffer(nil, 1<<20)
@@ -175,6 +185,7 @@ func lines(body io.Reader) func(func(string) bool) {
 // fixtureEvent is an event that the server's fixtures have recorded.
 type fixtureEvent struct {
 	Tag, Event, Origin, Reason string
+	Step                       int
 	AtNS                       int64 `json:"at_ns"`
 }
 
@@ -219,4 +230,12 @@ func (p *peer) stats(t require.TestingT, ctx context.Context) stats {
 	var s stats
 	require.NoError(t, p.structured(ctx, "cancel_stats", M{}, &s))
 	return s
+}
+
+// notifyIn sends a notification in a session that somebody else has opened.
+func (p *peer) notifyIn(t *testing.T, session, method string, params M) {
+	t.Helper()
+	in := *p
+	in.session = session
+	in.notify(t, method, params)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,10 +107,7 @@ func runSuite(t *testing.T, url string, args ...string) map[string][]check {
 // must end with status 0 when the test does.
 func serveEverything(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := freeAddress(t)
 
 	command := exec.Command(everything(t), "http", "-addr", address)
 	stderr, err := command.StderrPipe()
@@ -130,12 +126,6 @@ func serveEverything(t *testing.T) string {
 		<-logged
 		assert.NoError(t, command.Wait(), "the server's log:\n%s", &log)
 	})
-	require.Eventually(t, func() bool {
-		c, err := net.Dial("tcp", address)
-		if err == nil {
-			_ = c.Close()
-		}
-		return err == nil
-	}, 30*time.Second, 20*time.Millisecond, "the server does not listen on %s", address)
+	awaitListener(t, address)
 	return "http://" + address + "/mcp"
 }

@@ -51,7 +51,7 @@ func serveHTTP(ctx context.Context, f *fixture, addr string, stderr io.Writer) e
 	handler := streamable.NewHandler(f.server, nil)
 	mux := http.NewServeMux()
 	mux.Handle(path, handler)
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: headersWithin}
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: headersWithin, ConnContext: streamable.ConnContext}
 	fmt.Fprintf(stderr, "everything: listening on http://%s%s\n", listener.Addr(), path)
 
 	failed := make(chan error, 1)
