@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"slices"
 	"testing"
@@ -82,7 +83,10 @@ func stopStatement(t *testing.T, db *database, l *link) time.Duration {
 		err := db.QueryRowContext(t.Context(), `
 			select state = 'active' and query like '%pg_sleep%', state_change from pg_stat_activity where pid = $1`,
 			backend).Scan(&active, &left)
-		require.NoError(t, err, "the connection lives on")
+		if errors.Is(err, sql.ErrNoRows) { // its connection is gone already
+			active, left, err = false, time.Now(), nil
+		}
+		require.NoError(t, err)
 		return !active
 	})
 	return left.Sub(pressed)
@@ -96,4 +100,27 @@ func await(t *testing.T, so func() bool) {
 	for !so() {
 		require.NoError(t, pause(ctx, time.Millisecond))
 	}
+}
+
+// A cancel that arrives late must not hit the next call on the connection.
+func TestCancelledConnectionIsNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(postgresURL) == "" {
+		t.Log(leftOut)
+		return
+	}
+	db := openTest(t, newPostgres(t))
+	db.SetMaxOpenConns(1)
+	backend := func() int {
+		pid, err := db.count(t.Context(), `select pg_backend_pid()`)
+		require.NoError(t, err)
+		return pid
+	}
+	before := backend()
+	require.Equal(t, before, backend(), "connections are kept otherwise")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := db.ExecContext(ctx, `select pg_sleep(60)`)
+	require.Error(t, err)
+	require.NotEqual(t, before, backend())
 }

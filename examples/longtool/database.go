@@ -13,10 +13,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
-	"github.com/jackc/pgx/v5/stdlib"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -102,24 +99,6 @@ func openSQLite(path string) (*sql.DB, error) {
 		"_pragma": pragmas,
 	}.Encode()}
 	return sql.Open("sqlite", dsn.String())
-}
-
-func openPostgres(where string) (*sql.DB, error) {
-	config, err := pgx.ParseConfig(where)
-	if err != nil {
-		return nil, errors.New("the URL is malformed") // err may quote the password
-	}
-	// All tables live in a schema of their own, so the statements need no prefix.
-	config.RuntimeParams["search_path"] = "longtool"
-	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = 5 * time.Second
-	}
-	// A cancelled statement is stopped in the server before its caller goes on.
-	// The default is to hang up, and its locks may then outlive the call.
-	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: 2 * time.Second}
-	}
-	return stdlib.OpenDB(*config), nil
 }
 
 // SQLite has no pg_sleep, PostgreSQL's function that takes its time. Giving
