@@ -62,7 +62,7 @@ func (ss *Session) acceptRequest(m *jsonrpc.Message, reply Reply, x *Extra, star
 		refuse(reply, m.ID, jsonrpc.CodeMethodNotFound, "notifications have no id and are not answered", nil)
 		return
 	}
-	reg := s.registry.Load()
+	reg := s.current()
 	rev, err := ss.revisionOf(m, x)
 	if err == nil && s.draining.Load() {
 		err = errDraining
@@ -127,7 +127,7 @@ func (ss *Session) acceptNotification(m *jsonrpc.Message, x *Extra) {
 		}
 		ss.mu.Unlock()
 	}
-	reg := ss.server.registry.Load()
+	reg := ss.server.current()
 	md := reg.methods[m.Method]
 	if md == nil || !md.notification {
 		return

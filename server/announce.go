@@ -34,7 +34,9 @@ const maxAnnounced = 4096
 
 // announce keeps an event for every session that should hear of it.
 func (s *Server) announce(e event) {
-	if !s.registry.Load().announces(e.kind) {
+	// Whether changes of lists are announced at all is seen to when they are: to look here
+	// would publish the registry once for each of many registrations.
+	if e.kind == eventResourceUpdated && !s.current().announces(e.kind) {
 		return
 	}
 	for _, ss := range s.openSessions() {
@@ -117,7 +119,7 @@ func (ss *Session) sendAnnouncements(changed [eventResourceUpdated]bool, updated
 			ss.server.options.Logger.Debug("announcement could not be sent", "session", ss.ID(), "method", method, "error", err)
 		}
 	}
-	reg := ss.server.registry.Load()
+	reg := ss.server.current()
 	for kind, yes := range changed {
 		if yes && reg.announces(eventKind(kind)) {
 			send(changedMethods[kind], nil)

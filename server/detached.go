@@ -129,7 +129,7 @@ func (s *Server) Revive(ctx context.Context, r Revival, o Detachment) (*Detached
 	if rev == nil {
 		return nil, s.unsupported(r.Version)
 	}
-	reg := s.registry.Load()
+	reg := s.current()
 	md, err := s.lookup(reg, rev, methodCallTool)
 	if err != nil {
 		return nil, err

@@ -112,7 +112,7 @@ func (r *registry) advertise(offered map[string]any) {
 //
 // Specification: basic/transports/streamable-http (2026-07-28), standard headers.
 func (s *Server) NameParam(name string) string {
-	if md := s.registry.Load().methods[name]; md != nil {
+	if md := s.current().methods[name]; md != nil {
 		return md.nameParam
 	}
 	return ""

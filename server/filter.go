@@ -67,13 +67,13 @@ func (s *Server) SetTemplateFilter(f TemplateFilter) {
 // SeesResource tells whether the request may see the resource with this URI. What an
 // extension tells of resources has to pass the same filter as they do.
 func (s *Server) SeesResource(ctx context.Context, req *servercontext.Request, uri string) bool {
-	f := s.registry.Load().filters.resource
+	f := s.current().filters.resource
 	return f == nil || f(ctx, req, uri, nil)
 }
 
 // FiltersResources tells whether a filter decides who sees which resources: what tells
 // of resources is then private to caches.
-func (s *Server) FiltersResources() bool { return s.registry.Load().filters.resource != nil }
+func (s *Server) FiltersResources() bool { return s.current().filters.resource != nil }
 
 // findTool returns the tool of that name, nil when there is none for this request.
 func (c *Call) findTool(ctx context.Context, name string) *tool {

@@ -14,7 +14,7 @@ type ParamHeader struct {
 // none or does not exist. They were compiled when the tool was registered and
 // must not be changed.
 func (s *Server) ParamHeaders(tool string) []ParamHeader {
-	if t := s.registry.Load().tools[tool]; t != nil {
+	if t := s.current().tools[tool]; t != nil {
 		return t.headers
 	}
 	return nil

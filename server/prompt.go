@@ -104,7 +104,7 @@ func (s *Server) AddPrompt(p *mcp.Prompt, handler PromptHandler) error {
 	if err := s.checkPrompt(&definition); err != nil {
 		return fail(err)
 	}
-	s.change(func(r *registry) {
+	s.register(func(r *registry) {
 		r.prompts[definition.Name] = &prompt{definition: &definition, get: handler}
 		r.had |= hasPrompts
 	})
@@ -122,7 +122,7 @@ func (s *Server) MustAddPrompt(p *mcp.Prompt, handler PromptHandler) {
 // RemovePrompts takes prompts away. Requests that are running go on. Unknown names
 // are ignored.
 func (s *Server) RemovePrompts(names ...string) {
-	s.change(func(r *registry) {
+	s.register(func(r *registry) {
 		for _, name := range names {
 			delete(r.prompts, name)
 		}

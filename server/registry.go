@@ -10,8 +10,8 @@ import (
 )
 
 // registry is what is registered with a server at one moment. It is immutable
-// once published: requests read a snapshot without locks, changes copy it
-// (Server.change is the only place that does).
+// once published: requests read a snapshot without locks, changes are made to a copy
+// (Server.change and Server.register are the only places that do).
 type registry struct {
 	middleware []Middleware
 	tools      map[string]*tool
@@ -87,12 +87,6 @@ func (r *registry) clone() *registry {
 // compile derives the second half of r from the first, and from the registry
 // before where things are listed as they came.
 func (r *registry) compile(s *Server, before *registry) {
-	ordered := s.options.RegistrationOrder
-	r.toolList = relist(ordered, before.toolList, r.tools, func(t *tool) *mcp.Tool { return t.definition })
-	r.promptList = relist(ordered, before.promptList, r.prompts, func(p *prompt) *mcp.Prompt { return p.definition })
-	r.resourceList = relist(ordered, before.resourceList, r.resources, func(r *resource) *mcp.Resource { return r.definition })
-	r.templateList = relist(ordered, before.templateList, r.templates, func(t *template) *mcp.ResourceTemplate { return t.definition })
-	r.matchers = sync.OnceValue(func() []*template { return matchers(r.templates) })
 	r.methods = make(map[string]*method, len(s.builtin)+len(r.custom))
 	for name, m := range s.builtin {
 		r.methods[name] = m.wrapped(r.middleware)
@@ -100,19 +94,71 @@ func (r *registry) compile(s *Server, before *registry) {
 	for name, m := range r.custom {
 		r.methods[name] = m.wrapped(r.middleware)
 	}
+	r.compileItems(s, before)
+}
+
+// compileItems is compile where neither methods nor middleware have changed.
+func (r *registry) compileItems(s *Server, before *registry) {
+	ordered := s.options.RegistrationOrder
+	r.toolList = relist(ordered, before.toolList, r.tools, func(t *tool) *mcp.Tool { return t.definition })
+	r.promptList = relist(ordered, before.promptList, r.prompts, func(p *prompt) *mcp.Prompt { return p.definition })
+	r.resourceList = relist(ordered, before.resourceList, r.resources, func(r *resource) *mcp.Resource { return r.definition })
+	r.templateList = relist(ordered, before.templateList, r.templates, func(t *template) *mcp.ResourceTemplate { return t.definition })
+	r.matchers = sync.OnceValue(func() []*template { return matchers(r.templates) })
 	r.offered = s.offered(r)
 	r.pages = &pages{}
+}
+
+// current is the registry as of now.
+func (s *Server) current() *registry {
+	if r := s.registry.Load(); r != nil {
+		return r
+	}
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	return s.currentLocked()
+}
+
+// currentLocked publishes what register has left to be published.
+func (s *Server) currentLocked() *registry {
+	if s.draft != nil {
+		s.draft.methods = s.published.methods
+		s.draft.compileItems(s, s.published)
+		s.publishLocked(s.draft)
+	}
+	return s.published
+}
+
+func (s *Server) publishLocked(r *registry) {
+	s.published, s.draft = r, nil
+	s.registry.Store(r)
 }
 
 // change publishes a changed copy of the registry.
 func (s *Server) change(f func(*registry)) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	before := s.registry.Load()
+	before := s.currentLocked()
 	next := before.clone()
 	f(next)
 	next.compile(s, before)
-	s.registry.Store(next)
+	s.publishLocked(next)
+}
+
+// register is change for tools, prompts, resources and templates. They come by the
+// thousand, and a copy for each would make the cost of registering them grow with the
+// square of their number: changes are collected until somebody looks.
+func (s *Server) register(f func(*registry)) {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if s.draft == nil {
+		s.draft = s.published.clone()
+		s.registry.Store(nil)
+	}
+	f(s.draft)
+	if s.options.RegistrationOrder {
+		s.currentLocked() // whose lists tell what came first
+	}
 }
 
 // Error values of registration.

@@ -104,7 +104,7 @@ func (s *Server) AddResource(r *mcp.Resource, handler ResourceHandler, options .
 	if err := s.checkResource(&definition, registered.options); err != nil {
 		return fail(err)
 	}
-	s.change(func(reg *registry) {
+	s.register(func(reg *registry) {
 		reg.resources[definition.URI] = registered
 		reg.had |= hasResources
 	})
@@ -122,7 +122,7 @@ func (s *Server) MustAddResource(r *mcp.Resource, handler ResourceHandler, optio
 // RemoveResources takes resources away by their URIs. Reads that are running go on.
 // Unknown URIs are ignored.
 func (s *Server) RemoveResources(uris ...string) {
-	s.change(func(r *registry) {
+	s.register(func(r *registry) {
 		for _, uri := range uris {
 			delete(r.resources, uri)
 		}

@@ -25,8 +25,11 @@ type Server struct {
 	sealer         *sealer             // seals requestStates; never changed after New
 	encodedInfo    []byte              // implementation as JSON; never changed after New
 
-	changing sync.Mutex               // serializes change; held while registry is copied
-	registry atomic.Pointer[registry] // the current snapshot; never nil
+	registry atomic.Pointer[registry] // the current snapshot: published, or nil while there is a draft
+
+	changing  sync.Mutex // guards the fields below; held while a registry is copied
+	published *registry  // the last snapshot; never nil
+	draft     *registry  // with what was registered since; nil when nothing was
 
 	slots    slots    // bounds the handlers that run at once
 	counters counters // statistics
@@ -98,7 +101,7 @@ func TryNew(implementation *mcp.Implementation, options *Options) (*Server, erro
 	s.builtin = s.builtinMethods()
 	first := newRegistry()
 	first.compile(s, newRegistry())
-	s.registry.Store(first)
+	s.publishLocked(first) // nobody else knows s yet
 	s.stateless = s.openStateless()
 	s.events.subscribe(s.announce)
 	return s, nil

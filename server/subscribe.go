@@ -152,7 +152,7 @@ func (c *Call) grantSubscriptions(ctx context.Context, uris []string) (granted [
 
 // revokeSubscriptions tells the hook that subscriptions have ended, without waiting for it.
 func (c *Call) revokeSubscriptions(ctx context.Context, uris []string) {
-	if len(uris) == 0 || c.server.registry.Load().hooks.unsubscribe == nil {
+	if len(uris) == 0 || c.server.current().hooks.unsubscribe == nil {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -165,7 +165,7 @@ func (c *Call) revokeSubscriptions(ctx context.Context, uris []string) {
 
 // revokeSubscription tells the hook that a subscription has ended.
 func (s *Server) revokeSubscription(ctx context.Context, req *servercontext.Request, uri string) error {
-	if hook := s.registry.Load().hooks.unsubscribe; hook != nil {
+	if hook := s.current().hooks.unsubscribe; hook != nil {
 		return hook(ctx, req, uri)
 	}
 	return nil
@@ -247,7 +247,7 @@ func handleUnsubscribe(ctx context.Context, req *servercontext.Request) (any, er
 // endSubscriptions ends what a session watched that has ended itself.
 func (ss *Session) endSubscriptions() {
 	granted := ss.watched.end()
-	if len(granted) == 0 || ss.server.registry.Load().hooks.unsubscribe == nil {
+	if len(granted) == 0 || ss.server.current().hooks.unsubscribe == nil {
 		return
 	}
 	req := servercontext.New(servercontext.Options{Session: ss.values})

@@ -94,7 +94,7 @@ func (s *Server) AddResourceTemplate(t *mcp.ResourceTemplate, handler ResourceHa
 	if err := registered.compile(); err != nil {
 		return fail(err)
 	}
-	s.change(func(reg *registry) {
+	s.register(func(reg *registry) {
 		reg.templates[definition.URITemplate] = registered
 		reg.had |= hasResources
 	})
@@ -112,7 +112,7 @@ func (s *Server) MustAddResourceTemplate(t *mcp.ResourceTemplate, handler Resour
 // RemoveResourceTemplates takes templates away. Reads that are running go on.
 // Unknown templates are ignored.
 func (s *Server) RemoveResourceTemplates(templates ...string) {
-	s.change(func(r *registry) {
+	s.register(func(r *registry) {
 		for _, t := range templates {
 			delete(r.templates, t)
 		}

@@ -156,7 +156,7 @@ func (s *Server) MustAddRawTool(t *mcp.Tool, handler RawToolHandler, options ...
 // RemoveTools takes tools away. Calls that are running go on. Unknown names are
 // ignored.
 func (s *Server) RemoveTools(names ...string) {
-	s.change(func(r *registry) {
+	s.register(func(r *registry) {
 		for _, name := range names {
 			delete(r.tools, name)
 		}
@@ -198,7 +198,7 @@ func (s *Server) addTool(definition *mcp.Tool, call RawToolHandler, o ToolOption
 	if err := s.checkItem(definition.Icons, definition.Meta); err != nil {
 		return fail(err)
 	}
-	s.change(func(r *registry) {
+	s.register(func(r *registry) {
 		r.tools[definition.Name] = t
 		r.had |= hasTools
 	})

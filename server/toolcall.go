@@ -37,7 +37,7 @@ func CalledTool(ctx context.Context, req *servercontext.Request, extension strin
 // RegisteredTool is the tool of that name and what its registration says to the
 // extension with that id; nil when there is none. It must not be changed.
 func (s *Server) RegisteredTool(name, extension string) (t *mcp.Tool, said any) {
-	if found := s.registry.Load().tools[name]; found != nil {
+	if found := s.current().tools[name]; found != nil {
 		return found.definition, found.options.Extensions[extension]
 	}
 	return nil, nil
