@@ -87,6 +87,7 @@ func TestListenField(t *testing.T) {
 		p.caps = M{}
 		p.Request(4, "subscriptions/listen", M{"notifications": M{"reviews": []string{"a"}}})
 		assert.Equal(t, -32021, p.Answer(4).Code())
+		p.settle()
 		assert.Zero(t, f.Stats().Listening)
 	})
 }
