@@ -155,7 +155,7 @@ func TestInitialize_MiddlewareFails(t *testing.T) {
 
 // Two handshakes at once, as POSTs may be: one of them settles the session.
 func TestInitialize_TwoAtOnce(t *testing.T) {
-	for range 200 {
+	for range 60 {
 		f := newFixture(t, nil)
 		ss := f.Open(t.Context(), server.SessionOptions{Unordered: true})
 		codes := make(chan int, 2)

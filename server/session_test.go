@@ -206,7 +206,7 @@ func TestInvariant_S4_NotificationHandlersAreCancelled(t *testing.T) {
 
 // Requests that arrive while the session is being closed are refused or cancelled.
 func TestInvariant_S4_CloseRacesWithRequests(t *testing.T) {
-	for range 200 {
+	for range 60 {
 		f := newFixture(t, nil)
 		p := newPeer(t, f.Server, peerOptions{})
 		line := p.Line(1, "tools/call", M{"name": "cancel_wait"})
