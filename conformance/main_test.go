@@ -44,14 +44,12 @@ type program struct {
 	built  func() (string, error)
 }
 
-// newProgram describes a program; ours are built like these tests, so that a race in
-// one is a failure.
-func newProgram(name, source string, ours bool) *program {
+func newProgram(name, source string, race bool) *program {
 	return &program{source, sync.OnceValues(func() (string, error) {
 		binary := filepath.Join(binaries, name+".exe") // a name that every system runs
 		args := []string{"build", "-o", binary}
-		if ours && raceEnabled {
-			args = append(args, "-race") // a race makes the exit status 66
+		if race {
+			args = append(args, "-race")
 		}
 		command := exec.Command("go", append(args, ".")...)
 		command.Dir = source
@@ -70,7 +68,8 @@ func (p *program) path(t *testing.T) string {
 }
 
 var (
-	everythingProgram = newProgram("everything", "../examples/everything", true)
+	everythingProgram = newProgram("everything", "../examples/everything", raceEnabled) // a race makes the exit status 66
+	plainProgram      = newProgram("plain", "../examples/everything", false)            // the same without what finds races
 	goClientsProgram  = newProgram("goclients", "goclients", false)
 )
 

@@ -44,6 +44,14 @@ func newPeer(t *testing.T, url string) *peer {
 // initialize opens a session, which ends with the test if not before.
 func (p *peer) initialize(t *testing.T) *peer {
 	t.Helper()
+	in := p.open(t)
+	t.Cleanup(func() { in.end(t) })
+	return in
+}
+
+// open opens a session.
+func (p *peer) open(t *testing.T) *peer {
+	t.Helper()
 	in := *p
 	response, err := in.post(t.Context(), M{"id": in.next(), "method": "initialize", "params": M{
 		"protocolVersion": newestHandshake, "capabilities": M{}, "clientInfo": M{"name": "peer", "version": "1"},
@@ -54,7 +62,6 @@ func (p *peer) initialize(t *testing.T) *peer {
 	in.session = response.Header.Get("Mcp-Session-Id")
 	require.NotEmpty(t, in.session)
 	in.notify(t, "notifications/initialized", nil)
-	t.Cleanup(func() { in.end(t) })
 	return &in
 }
 

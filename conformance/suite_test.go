@@ -107,9 +107,18 @@ func runSuite(t *testing.T, url string, args ...string) map[string][]check {
 // must end with status 0 when the test does.
 func serveEverything(t *testing.T) string {
 	t.Helper()
+	url, _ := startEverything(t, everything(t))
+	return url
+}
+
+// startEverything is serveEverything for tests that look at the process. variables are added
+// to its environment.
+func startEverything(t *testing.T, binary string, variables ...string) (url string, pid int) {
+	t.Helper()
 	address := freeAddress(t)
 
-	command := exec.Command(everything(t), "http", "-addr", address)
+	command := exec.Command(binary, "http", "-addr", address)
+	command.Env = append(os.Environ(), variables...)
 	stderr, err := command.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, command.Start())
@@ -127,5 +136,5 @@ func serveEverything(t *testing.T) string {
 		assert.NoError(t, command.Wait(), "the server's log:\n%s", &log)
 	})
 	awaitListener(t, address)
-	return "http://" + address + "/mcp"
+	return "http://" + address + "/mcp", command.Process.Pid
 }
