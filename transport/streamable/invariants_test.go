@@ -381,7 +381,7 @@ func TestInvariant_T1_SessionsInUseAreKept(t *testing.T) {
 		w.next()
 		running.open(classicTool(1, "wait", M{"tag": "a"}))
 		idle := e.initialize(server.Version20251125, nil)
-		synctest.Wait() // until the server has let go of the last request
+		synctest.Wait()                                    // until the server has let go of the last request
 		other := e.initialize(server.Version20251125, nil) // takes the place of the idle one
 		require.Equal(t, http.StatusNotFound, idle.do(classic(1, "ping", nil)).status)
 		time.Sleep(time.Hour)
