@@ -43,7 +43,7 @@ func Check(ctx context.Context, t *Target, plan Plan) Outcome {
 		plan.Settings &^= Streams
 	}
 	if t.Open == nil {
-		plan.Settings &^= HTTPs
+		plan.Settings &^= OverHTTP
 	}
 	if plan.Rules == nil {
 		plan.Rules = Rules()

@@ -15,13 +15,13 @@ func TestStreamKeepsTheContract(t *testing.T) {
 
 func TestHTTPKeepsTheContract(t *testing.T) {
 	transporttest.Run(t, inMemoryHTTP(nil, nil), transporttest.Options{
-		Settings: transporttest.HTTPs, Bubble: true, NoSkips: true,
+		Settings: transporttest.OverHTTP, Bubble: true, NoSkips: true,
 	})
 }
 
 // The form in which the server prefers to answer changes nothing.
 func TestHTTPThatAlwaysStreamsKeepsTheContract(t *testing.T) {
 	transporttest.Run(t, inMemoryHTTP(&streamable.Options{Response: streamable.Stream}, nil), transporttest.Options{
-		Settings: transporttest.HTTPs, Bubble: true, NoSkips: true,
+		Settings: transporttest.OverHTTP, Bubble: true, NoSkips: true,
 	})
 }

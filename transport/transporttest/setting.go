@@ -19,11 +19,11 @@ const (
 // Sets of settings.
 const (
 	Streams     = StreamHandshake | StreamStateless
-	HTTPs       = HTTPHandshake | HTTPHandshakeJSON | HTTPStateless | HTTPStatelessJSON
+	OverHTTP    = HTTPHandshake | HTTPHandshakeJSON | HTTPStateless | HTTPStatelessJSON
 	Handshakes  = StreamHandshake | HTTPHandshake | HTTPHandshakeJSON
 	Statelesses = StreamStateless | HTTPStateless | HTTPStatelessJSON
 	JSONs       = HTTPHandshakeJSON | HTTPStatelessJSON
-	All         = Streams | HTTPs
+	All         = Streams | OverHTTP
 
 	// notified are those in which notifications/cancelled is the cancel; in the rest
 	// it is the end of the response.

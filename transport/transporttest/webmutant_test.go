@@ -365,5 +365,5 @@ func TestEachRuleFindsItsFaultOverHTTP(t *testing.T) {
 
 func TestBrokenWebWithoutFaultIsGood(t *testing.T) {
 	target := inMemoryHTTP(nil, func(next http.Handler) http.Handler { return &brokenWeb{next: next} })
-	transporttest.Run(t, target, transporttest.Options{Settings: transporttest.HTTPs, Bubble: true, NoSkips: true})
+	transporttest.Run(t, target, transporttest.Options{Settings: transporttest.OverHTTP, Bubble: true, NoSkips: true})
 }
