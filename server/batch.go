@@ -47,6 +47,7 @@ type batch struct {
 	mu      sync.Mutex // guards the fields below; held while to is called
 	open    int        // requests that are not settled, and one for the reading of the batch
 	answers []byte     // the array so far, without its end
+	ended   bool       // the array, or silence, was given to to; set by done
 }
 
 func (b *batch) add() {
@@ -70,6 +71,7 @@ func (b *batch) done(answer []byte) {
 	if b.open--; b.open > 0 {
 		return
 	}
+	b.ended = true
 	if len(b.answers) == 0 {
 		b.to.Silence()
 		return
@@ -86,6 +88,9 @@ type batchReply struct {
 func (r *batchReply) Send(msg []byte) error {
 	r.batch.mu.Lock()
 	defer r.batch.mu.Unlock()
+	if r.batch.ended {
+		return nil // the request was silenced while it wanted to send, and was the last
+	}
 	return r.batch.to.Send(msg)
 }
 

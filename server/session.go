@@ -251,6 +251,12 @@ func (ss *Session) Wait(ctx context.Context) error {
 	}
 }
 
+func (ss *Session) isClosed() bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.closed != nil
+}
+
 // admission is the outcome of admit.
 type admission uint8
 

@@ -40,6 +40,11 @@ func (c *Call) acquire(s *slots, which uint32) bool {
 			return false
 		}
 	}
+	if c.session.isClosed() {
+		// The slot may come from a call that Close has cancelled already; the same is
+		// about to happen to this one, which must not start before (S4).
+		<-c.source.Token().Done()
+	}
 	c.slot.Or(which)
 	if c.source.Requested() != nil {
 		c.releaseSlots() // the cancel may have looked before the slot was noted
