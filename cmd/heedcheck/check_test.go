@@ -87,7 +87,7 @@ func TestServerThatRunsAlready(t *testing.T) {
 
 // A server may be as bad as it likes: heedcheck says so, in time.
 func TestBadServersEndByTheLimit(t *testing.T) {
-	for _, c := range []struct{ mode, prompt, says string }{
+	for _, c := range []struct{ mode, start, says string }{
 		{"hang", "300ms", "initialize is not answered"},
 		{"silent", "300ms", "initialize is not answered"},
 		{"garbage", "300ms", "initialize is not answered"},
@@ -96,7 +96,7 @@ func TestBadServersEndByTheLimit(t *testing.T) {
 		{"early", "10s", `the server has ended: exit status 3; its last words: "no license found"`},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
-			r := heedcheck(t, c.mode, append([]string{"-prompt", c.prompt, "-exit", "2s", "-rule", "10s"}, command(t)...)...)
+			r := heedcheck(t, c.mode, append([]string{"-start", c.start, "-exit", "2s", "-rule", "10s"}, command(t)...)...)
 			assert.Equal(t, exitUsage, r.status, r.stdout)
 			assert.Contains(t, r.stdout, c.says)
 			assert.Contains(t, r.stdout, "the server could not be tried")
@@ -129,7 +129,7 @@ func TestURLWithoutServer(t *testing.T) {
 
 // What it sends is not kept without end.
 func TestFloodIsNotKept(t *testing.T) {
-	r := heedcheck(t, "flood", append([]string{"-prompt", "30s", "-rule", "60s", "-era", "handshake"}, command(t)...)...)
+	r := heedcheck(t, "flood", append([]string{"-start", "60s", "-rule", "90s", "-era", "handshake"}, command(t)...)...)
 	assert.Equal(t, exitUsage, r.status, r.stdout)
 	assert.Contains(t, r.stdout, "more than anybody can read")
 	assert.Less(t, len(r.stdout), 20_000)
@@ -153,7 +153,7 @@ func TestNoProcessIsLeft(t *testing.T) {
 			connected <- c
 		}
 	}()
-	r := heedcheck(t, "orphan", append([]string{"-era", "handshake", "-prompt", "3s"}, command(t)...)...)
+	r := heedcheck(t, "orphan", append([]string{"-era", "handshake", "-start", "5s"}, command(t)...)...)
 	assert.Equal(t, exitUsage, r.status)
 	c, ok := <-connected
 	require.True(t, ok, "the child has never come")
@@ -170,7 +170,7 @@ func TestInterruptEndsIt(t *testing.T) {
 	time.AfterFunc(100*time.Millisecond, cancel)
 	var out bytes.Buffer
 	began := time.Now()
-	status := run(ctx, append([]string{"-prompt", "10m", "-rule", "20m"}, command(t)...), &out, &out)
+	status := run(ctx, append([]string{"-start", "10m", "-rule", "20m"}, command(t)...), &out, &out)
 	assert.Equal(t, exitUsage, status, out.String())
 	assert.Less(t, time.Since(began), time.Minute)
 }
@@ -192,7 +192,7 @@ func TestOutcomeAsJSON(t *testing.T) {
 
 func TestOutcomeAsJUnit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out.xml")
-	r := heedcheck(t, "silent", append([]string{"-prompt", "200ms", "-junit", file}, command(t)...)...)
+	r := heedcheck(t, "silent", append([]string{"-start", "200ms", "-junit", file}, command(t)...)...)
 	assert.Equal(t, exitUsage, r.status)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)

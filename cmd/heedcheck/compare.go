@@ -114,7 +114,8 @@ func (s serverConfig) options(base *options) ([]*options, error) {
 }
 
 func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	base := &options{era: "both", parallel: 4, start: 15 * time.Second}
+	base := &options{era: "both", parallel: 4}
+	base.limits.Start = 15 * time.Second
 	var name, format, match string
 	flags := flag.NewFlagSet("heedcheck compare", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

@@ -40,12 +40,12 @@ flags:
   -json                           the outcome as JSON
   -junit FILE                     the outcome as JUnit XML, besides
 limits, as durations such as 2s:
-  -prompt D                       for what should come at once (default 2s)
+  -prompt D                       for what should come at once (default 5s)
   -quiet D                        how long to listen for what should not come (default 300ms)
   -exit D                         for the end of a server that is asked to end (default 6s)
   -slow D                         how long the slow tool may take (default 10s)
   -rule D                         for a rule as a whole (default 1m)
-  -start D                        for the start of a server that is to listen (default 15s)
+  -start D                        for the first answer of a server that starts (default 15s)
 
 exit status: 0 no rule is broken, 1 one is, 2 wrong use or no server that answers.
 `
@@ -62,7 +62,6 @@ type options struct {
 	era      string // as it was given
 	calls    map[transporttest.Need]transporttest.Call
 	limits   transporttest.Limits
-	start    time.Duration
 	rules    []transporttest.Rule
 	parallel int
 	verbose  bool
@@ -73,7 +72,7 @@ type options struct {
 
 // parse reads the command line. Its error is one line for the user.
 func parse(args []string) (*options, error) {
-	o := &options{era: "both", parallel: 4, start: 15 * time.Second, header: http.Header{}, calls: map[transporttest.Need]transporttest.Call{}}
+	o := &options{era: "both", parallel: 4, header: http.Header{}, calls: map[transporttest.Need]transporttest.Call{}}
 	var tool, arguments, match, level string
 	jsonOnly := true
 	args, command := split(args)
@@ -99,7 +98,7 @@ func parse(args []string) (*options, error) {
 	flags.DurationVar(&o.limits.Exit, "exit", 0, "")
 	flags.DurationVar(&o.limits.Slow, "slow", 0, "")
 	flags.DurationVar(&o.limits.Rule, "rule", 0, "")
-	flags.DurationVar(&o.start, "start", o.start, "")
+	flags.DurationVar(&o.limits.Start, "start", 15*time.Second, "")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return nil, errHelp

@@ -27,7 +27,7 @@ func (o *options) target() (t *transporttest.Target, shut func()) {
 		}
 		return t, func() {}
 	}
-	l := &launcher{command: o.command, env: o.env, url: o.url, header: o.header, within: o.start}
+	l := &launcher{command: o.command, env: o.env, url: o.url, header: o.header, within: o.limits.Start}
 	t.Open, t.Restart = l.shared, l.own
 	return t, l.close
 }

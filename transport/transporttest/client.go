@@ -141,12 +141,15 @@ const clientInfo = `{"name":"heedcheck","version":"1.0.0"}`
 // shakeHands opens the session of a handshake era.
 func (c *client) shakeHands() {
 	if !c.p.setting.handshake() {
+		if c.stream != nil {
+			c.fenceWithin(c.p.limits.Start, "first of all") // a server that starts is not what is judged
+		}
 		return
 	}
 	r := c.send(option{id: `"initialize"`, method: "initialize", raw: c.initializeParams(), control: true})
-	e, ok := r.answered(2 * c.p.limits.Prompt)
+	e, ok := r.answered(c.p.limits.Start)
 	if !ok {
-		c.p.errorf("initialize is not answered within %s%s%s", 2*c.p.limits.Prompt, r.status(), c.lastWords())
+		c.p.errorf("initialize is not answered within %s%s%s", c.p.limits.Start, r.status(), c.lastWords())
 	}
 	if e.Message.Error != nil {
 		c.p.errorf("initialize is answered with an error: %.300s", e.Message.Raw)

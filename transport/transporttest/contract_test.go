@@ -22,6 +22,6 @@ func TestHTTPKeepsTheContract(t *testing.T) {
 // The form in which the server prefers to answer changes nothing.
 func TestHTTPThatAlwaysStreamsKeepsTheContract(t *testing.T) {
 	transporttest.Run(t, inMemoryHTTP(&streamable.Options{Response: streamable.Stream}, nil), transporttest.Options{
-		Settings: transporttest.OverHTTP, Bubble: true, NoSkips: true,
+		Settings: transporttest.OverHTTP, Bubble: true, NoSkips: true, Rules: sample(transporttest.OverHTTP),
 	})
 }

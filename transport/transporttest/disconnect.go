@@ -128,7 +128,7 @@ func resumeCancelled(p *probe) {
 		w.stopped()
 	}
 	x := w.request.resumeFrom(id)
-	if !p.closedWithin(p.limits.Prompt, x.Done()) {
-		p.failf("the resumed response of a cancelled call is still open after %s", p.limits.Prompt)
+	if limit := w.soon(); !p.closedWithin(limit, x.Done()) {
+		p.failf("the resumed response of a cancelled call is still open after %s", limit)
 	}
 }

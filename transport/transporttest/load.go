@@ -36,8 +36,8 @@ func flood(p *probe) {
 	if first.tag != "" {
 		first.stopped()
 	}
-	if first.request.x != nil && !first.request.ended(p.limits.Prompt) {
-		p.failf("the response of a cancelled call is still open after %s", p.limits.Prompt)
+	if limit := first.soon(); first.request.x != nil && !first.request.ended(limit) {
+		p.failf("the response of a cancelled call is still open after %s", limit)
 	}
 	c.fence("after the cancel of the first")
 	if _, answered := p.log.Find(since, all[n-1].request.isAnswer); answered && first.tag != "" {

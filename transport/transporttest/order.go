@@ -49,8 +49,8 @@ func cancelOvertakes(p *probe) {
 	const id = "4711"
 	c.cancel(id, stop)
 	w := c.slow().withID(id).send()
-	if !w.request.ended(p.limits.Prompt) {
-		p.failf("the call runs on %s after its cancel, which came first", p.limits.Prompt)
+	if limit := w.soon(); !w.request.ended(limit) {
+		p.failf("the call runs on %s after its cancel, which came first", limit)
 	}
 	c.fence("after a cancel that came first")
 }

@@ -54,8 +54,8 @@ func sessionIsDeleted(p *probe) {
 		p.skipf("the server does not let clients end their sessions")
 	}
 	c.session = ""
-	if !w.request.ended(p.limits.Prompt) {
-		p.failf("the response of a call is still open %s after its session has ended", p.limits.Prompt)
+	if limit := w.soon(); !w.request.ended(limit) {
+		p.failf("the response of a call is still open %s after its session has ended", limit)
 	}
 	w.c = witness
 	if w.tag != "" {

@@ -200,7 +200,7 @@ func initializeIsProtected(p *probe) {
 	} else {
 		r.x = c.post(text, "initialize", "", false)
 	}
-	m := r.result(2*p.limits.Prompt, "initialize")
+	m := r.result(p.limits.Start, "initialize")
 	c.greeted(r, m)
 	if c.stream == nil {
 		c.cancel("1", stop)

@@ -48,7 +48,7 @@ func (s *survey) make(p *probe) {
 	case c.http != nil && p.setting.handshake() && c.session == "":
 		p.errorf("the server opens no session, so that no request can be named by another")
 	}
-	c.fence("first of all")
+	c.fenceWithin(p.limits.Start, "first of all")
 	s.list(c)
 	if s.fixtures() {
 		return

@@ -43,7 +43,8 @@ type Call struct {
 
 // Limits bound the time that things may take.
 type Limits struct {
-	Prompt time.Duration // for what should come at once. 0: two seconds
+	Start  time.Duration // for the first answer of a server that may still be starting. 0: fifteen seconds
+	Prompt time.Duration // for what should come at once. 0: five seconds
 	Quiet  time.Duration // how long to listen for what should not come. 0: 300 ms
 	Exit   time.Duration // for the end of a service that is asked to end. 0: six seconds
 	Slow   time.Duration // how long a slow tool may take. 0: ten seconds
@@ -55,7 +56,7 @@ func (l Limits) withDefaults() Limits {
 		field *time.Duration
 		value time.Duration
 	}{
-		{&l.Prompt, 2 * time.Second}, {&l.Quiet, 300 * time.Millisecond}, {&l.Exit, 6 * time.Second},
+		{&l.Start, 15 * time.Second}, {&l.Prompt, 5 * time.Second}, {&l.Quiet, 300 * time.Millisecond}, {&l.Exit, 6 * time.Second},
 		{&l.Slow, 10 * time.Second}, {&l.Rule, time.Minute},
 	} {
 		if *d.field <= 0 {

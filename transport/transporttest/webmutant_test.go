@@ -157,7 +157,7 @@ func (f forgiving) FlushError() error {
 
 // lingers is a response that does not end before its client leaves.
 func lingers(b *brokenWeb, w http.ResponseWriter, r *http.Request, m wire.Message) bool {
-	if !callOf(m, "cancel_ignore") || !strings.Contains(string(m.Param("arguments")), `"ms":4000`) {
+	if !callOf(m, "cancel_ignore") || !strings.Contains(string(m.Param("arguments")), `"ms":10000`) {
 		return false
 	}
 	// Headers that are not sent keep the response open in the good handler's place.
@@ -214,16 +214,19 @@ func (h *withheld) release() {
 	_, _ = h.ResponseWriter.Write(h.text.Bytes()) // a client that is gone gets nothing
 }
 
-// lateHeaders sends no headers for three seconds.
+// lateHeaders sends no headers for eight seconds.
 func lateHeaders(b *brokenWeb, w http.ResponseWriter, r *http.Request, m wire.Message) bool {
 	if !callOf(m, "cancel_wait") || strings.Contains(string(m.Param("arguments")), `"ms":1500`) {
 		return false
 	}
 	held := &withheld{ResponseWriter: w}
-	late := time.AfterFunc(3*time.Second, held.release)
+	done := make(chan struct{})
+	late := time.AfterFunc(8*time.Second, func() { held.release(); close(done) })
 	b.pass(held, r, m)
 	if late.Stop() {
 		held.release()
+	} else {
+		<-done
 	}
 	return true
 }
@@ -365,5 +368,7 @@ func TestEachRuleFindsItsFaultOverHTTP(t *testing.T) {
 
 func TestBrokenWebWithoutFaultIsGood(t *testing.T) {
 	target := inMemoryHTTP(nil, func(next http.Handler) http.Handler { return &brokenWeb{next: next} })
-	transporttest.Run(t, target, transporttest.Options{Settings: transporttest.OverHTTP, Bubble: true, NoSkips: true})
+	transporttest.Run(t, target, transporttest.Options{
+		Settings: transporttest.OverHTTP, Bubble: true, NoSkips: true, Rules: sample(transporttest.OverHTTP),
+	})
 }

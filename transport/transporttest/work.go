@@ -45,6 +45,15 @@ func (c *client) fixture(tool string, arguments map[string]any) *work {
 // called is what the work is called in messages.
 func (w *work) called() string { return cmp.Or(w.o.name, w.o.method) }
 
+// soon is the limit for what the cancel of the work should bring about at once. It
+// is well before the work would be over by itself.
+func (w *work) soon() time.Duration {
+	if w.tag == "" && w.lasts > 0 {
+		return min(w.c.p.limits.Prompt, w.lasts/2)
+	}
+	return w.c.p.limits.Prompt
+}
+
 // withID gives the call an id, as JSON text.
 func (w *work) withID(id string) *work {
 	w.o.id = id
@@ -216,15 +225,17 @@ func (w *work) quiet(since int, what string) {
 
 // fence makes sure that all that was sent before has been read, and returns the index
 // of the log from which on the server knows it.
-func (c *client) fence(when string) int {
+func (c *client) fence(when string) int { return c.fenceWithin(c.p.limits.Prompt, when) }
+
+func (c *client) fenceWithin(d time.Duration, when string) int {
 	o := option{method: "ping", control: true}
 	if !c.p.setting.handshake() {
 		o.method = "server/discover"
 	}
 	r := c.send(o)
-	e, ok := r.answered(c.p.limits.Prompt)
+	e, ok := r.answered(d)
 	if !ok {
-		c.p.failf("%s is not answered within %s, %s%s%s", o.method, c.p.limits.Prompt, when, r.status(), c.lastWords())
+		c.p.failf("%s is not answered within %s, %s%s%s", o.method, d, when, r.status(), c.lastWords())
 	}
 	if e.Message.Error != nil {
 		c.p.failf("%s is answered with an error, %s: %.200s", o.method, when, e.Message.Raw)
