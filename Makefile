@@ -10,6 +10,7 @@ SHELL       := /bin/bash
 export GOTOOLCHAIN := local
 
 FUZZTIME  ?= 20s
+FUZZ_MESSAGES ?= 10m
 BENCH     ?= .
 BENCHTIME ?= 1s
 BENCH_OUT ?= $(CURDIR)/bench/out
@@ -27,7 +28,7 @@ TOOL = env GOWORK=off go tool -modfile=$(CURDIR)/tools/go.mod
 .PHONY: help
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
-	@echo "  Variables: FUZZTIME=$(FUZZTIME) BENCH=$(BENCH) BENCHTIME=$(BENCHTIME) TESTFLAGS='$(TESTFLAGS)'"
+	@echo "  Variables: FUZZTIME=$(FUZZTIME) FUZZ_MESSAGES=$(FUZZ_MESSAGES) BENCH=$(BENCH) BENCHTIME=$(BENCHTIME) TESTFLAGS='$(TESTFLAGS)'"
 
 .PHONY: test
 test: $(NODE_STAMP) ## Run every test of every module, the TypeScript clients included
@@ -66,6 +67,11 @@ check-architecture: ## Layout, import arrows and the other rules that are tests
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME
 	@FUZZTIME=$(FUZZTIME) $(EACH) $(CURDIR)/tools/fuzz.sh
+
+# make test does the same for a few seconds. FUZZ_SEED repeats what a run has sent.
+.PHONY: fuzz-wire
+fuzz-wire: $(NODE_STAMP) ## Send arbitrary messages to the fixture server, over stdio and HTTP, for FUZZ_MESSAGES
+	@FUZZ_MESSAGES=$(FUZZ_MESSAGES) go test -race -count=1 -timeout 0 -v -run '^TestFuzz' ./conformance
 
 .PHONY: bench
 bench: ## Measure Heed, other SDKs and a server without one side by side (a quarter of an hour)
