@@ -220,15 +220,8 @@ type input[In any] struct {
 }
 
 func newInput[In any]() (*input[In], error) {
-	raw, err := schemaFor[In]()
-	if err != nil || raw == nil {
-		return &input[In]{}, err
-	}
-	compiled, err := schema.Compile(raw, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &input[In]{schema: compiled}, nil
+	inferred, err := schemaFor[In]()
+	return &input[In]{schema: inferred}, err
 }
 
 func (i *input[In]) decode(raw json.RawMessage) (v In, err error) {

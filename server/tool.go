@@ -78,23 +78,23 @@ func AddTool[In, Out any](s *Server, t *mcp.Tool, handler ToolHandler[In, Out], 
 	}
 	definition := *t
 	if definition.InputSchema == nil {
-		raw, err := schemaFor[In]()
+		inferred, err := schemaFor[In]()
 		if err != nil {
 			return fail(fmt.Errorf("input: %w", err))
 		}
-		if raw == nil {
-			raw = json.RawMessage(`{"type":"object"}`)
+		definition.InputSchema = json.RawMessage(`{"type":"object"}`)
+		if inferred != nil {
+			definition.InputSchema = inferred
 		}
-		definition.InputSchema = raw
 	}
 	shape := shapeOf[Out]()
 	if definition.OutputSchema == nil && shape == shapeStructured {
-		raw, err := outputSchemaFor[Out]()
+		inferred, err := outputSchemaFor[Out]()
 		if err != nil {
 			return fail(fmt.Errorf("output: %w", err))
 		}
-		if raw != nil {
-			definition.OutputSchema = raw
+		if inferred != nil {
+			definition.OutputSchema = inferred
 		}
 	}
 	var o ToolOptions
@@ -207,7 +207,12 @@ func (s *Server) addTool(definition *mcp.Tool, call RawToolHandler, o ToolOption
 }
 
 // compileSchema compiles what a user gave as a schema and replaces it by its raw text.
+// One that was inferred is compiled already.
 func compileSchema(given *any) (*schema.Schema, error) {
+	if inferred, ok := (*given).(*schema.Schema); ok {
+		*given = inferred.Raw()
+		return inferred, nil
+	}
 	raw, err := appendJSON(nil, *given)
 	if err != nil {
 		return nil, err
@@ -221,22 +226,22 @@ func compileSchema(given *any) (*schema.Schema, error) {
 }
 
 // schemaFor infers a schema, nil for types that take any JSON.
-func schemaFor[T any]() (json.RawMessage, error) {
+func schemaFor[T any]() (*schema.Schema, error) {
 	t := reflect.TypeFor[T]()
 	if t == reflect.TypeFor[json.RawMessage]() || t.Kind() == reflect.Interface {
 		return nil, nil
 	}
-	return schema.For(t)
+	return schema.Infer(t)
 }
 
 // outputSchemaFor is schemaFor for what a handler returns: there nil slices and
 // maps are written as null.
-func outputSchemaFor[T any]() (json.RawMessage, error) {
+func outputSchemaFor[T any]() (*schema.Schema, error) {
 	t := reflect.TypeFor[T]()
 	if t == reflect.TypeFor[json.RawMessage]() || t.Kind() == reflect.Interface {
 		return nil, nil
 	}
-	return schema.ForOutput(t)
+	return schema.InferOutput(t)
 }
 
 const maxToolName = 128

@@ -37,17 +37,30 @@ const maxInline = 400
 //
 // An error is returned for types that JSON cannot carry (chan, func, complex, maps whose keys are not strings),
 // for structs that embed themselves or give one name to two fields, and for tags that make no sense.
-func For(t reflect.Type) (json.RawMessage, error) { return infer(t, false) }
+func For(t reflect.Type) (json.RawMessage, error) { return rawOf(Infer(t)) }
 
 // ForOutput is [For] with one difference: a required field that may be nil (slice, map, pointer, []byte) also
 // accepts null, because that is what encoding/json writes for it. Nil elements of slices and maps are not
 // covered.
-func ForOutput(t reflect.Type) (json.RawMessage, error) { return infer(t, true) }
+func ForOutput(t reflect.Type) (json.RawMessage, error) { return rawOf(InferOutput(t)) }
 
-func infer(t reflect.Type, output bool) (raw json.RawMessage, err error) {
+// Infer is [For] for whoever will validate with the schema: to know that it is good, it has to be compiled.
+func Infer(t reflect.Type) (*Schema, error) { return infer(t, false) }
+
+// InferOutput is [ForOutput] as Infer is For.
+func InferOutput(t reflect.Type) (*Schema, error) { return infer(t, true) }
+
+func rawOf(s *Schema, err error) (json.RawMessage, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s.Raw(), nil
+}
+
+func infer(t reflect.Type, output bool) (compiled *Schema, err error) {
 	defer func() { // invopop/jsonschema panics on what it does not know, and JSONSchema methods are foreign code
 		if r := recover(); r != nil {
-			raw, err = nil, fmt.Errorf("schema of %v: %s", t, plainText(fmt.Sprint(r)))
+			compiled, err = nil, fmt.Errorf("schema of %v: %s", t, plainText(fmt.Sprint(r)))
 		}
 	}()
 	if t == nil {
@@ -67,33 +80,34 @@ func infer(t reflect.Type, output bool) (raw json.RawMessage, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema of %v: %w", t, err)
 	}
-	if raw, err = tidy(text); err != nil {
+	raw, err := tidy(text)
+	if err == nil {
+		compiled, err = compileInferred(raw)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("schema of %v: %w", t, err)
 	}
-	if err := checkInferred(raw); err != nil {
-		return nil, fmt.Errorf("schema of %v: %w", t, err)
-	}
-	return raw, nil
+	return compiled, nil
 }
 
-// checkInferred finds what only the engine sees: bad patterns, defaults that their own property refuses.
-func checkInferred(raw json.RawMessage) error {
+// compileInferred finds what only the engine sees: bad patterns, defaults that their own property refuses.
+func compileInferred(raw json.RawMessage) (*Schema, error) {
 	s, err := Compile(raw, &Limits{Subschemas: 1 << 20, Bytes: 16 << 20})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := s.Headers(); err != nil {
-		return err
+		return nil, err
 	}
 	for _, sub := range s.graph.byLocation {
 		if sub.Default == nil {
 			continue
 		}
 		if err := sub.Validate(*sub.Default); err != nil {
-			return fmt.Errorf("default %s at %s does not conform", show(*sub.Default), place(sub))
+			return nil, fmt.Errorf("default %s at %s does not conform", show(*sub.Default), place(sub))
 		}
 	}
-	return nil
+	return s, nil
 }
 
 type inferrer struct {

@@ -76,6 +76,7 @@ func plainName(s string) bool {
 }
 
 // pointerToken escapes a name for a JSON pointer inside a URI fragment.
-func pointerToken(name string) string {
-	return url.PathEscape(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
-}
+func pointerToken(name string) string { return url.PathEscape(pointerEscapes.Replace(name)) }
+
+// pointerEscapes is made once: a replacer builds tables of 10 kB when it is first used.
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
