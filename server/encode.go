@@ -262,6 +262,9 @@ func (r *revision) supports(params any) error {
 	switch p := params.(type) {
 	case *mcp.ElicitParams:
 		ok = r.elicitation && (p.Mode != "url" || r.urlElicitation)
+		if err := r.supportsForm(p.RequestedSchema); ok && err != nil {
+			return err
+		}
 	case *mcp.CreateMessageWithToolsParams:
 		ok = r.urlElicitation
 	}
@@ -283,7 +286,7 @@ func (r *revision) inputParams(params any) any {
 			Meta            mcp.Meta `json:"_meta,omitempty"`
 			Message         string   `json:"message"`
 			RequestedSchema any      `json:"requestedSchema,omitempty"`
-		}{p.Meta, p.Message, p.RequestedSchema}
+		}{p.Meta, p.Message, r.form(p.RequestedSchema)}
 	}
 	return p
 }
