@@ -42,7 +42,8 @@ flags:
 limits, as durations such as 2s:
   -prompt D                       for what should come at once (default 5s)
   -quiet D                        how long to listen for what should not come (default 300ms)
-  -exit D                         for the end of a server that is asked to end (default 6s)
+  -exit D                         for the end of a server that is asked to end; over HTTP three times
+                                  that (default 6s)
   -slow D                         how long the slow tool may take (default 10s)
   -rule D                         for a rule as a whole (default 1m)
   -start D                        for the first answer of a server that starts (default 15s)

@@ -59,7 +59,7 @@ var lifeRules = []Rule{
 			c := p.open()
 			c.slow().begin()
 			c.shutDown()
-			c.endsAnyhow(p.limits.Exit)
+			c.endsAnyhow(p.shutdownLimit())
 		},
 	},
 	{
@@ -69,10 +69,10 @@ var lifeRules = []Rule{
 			c := p.open()
 			w := c.fixture("cancel_wait", map[string]any{"ms": 500}).begin()
 			c.shutDown()
-			if m := w.request.answer(p.limits.Exit, "a call that was running"); isToolError(m) {
+			if m := w.request.answer(p.shutdownLimit(), "a call that was running"); isToolError(m) {
 				p.failf("the call fails: %.200s", m.Raw)
 			}
-			c.endsAnyhow(p.limits.Exit)
+			c.endsAnyhow(p.shutdownLimit())
 		},
 	},
 	{
@@ -82,8 +82,8 @@ var lifeRules = []Rule{
 			c := p.open()
 			w := c.slow().begin()
 			c.shutDown()
-			w.request.answer(2*p.limits.Exit, "a call that the shutdown has cancelled")
-			c.endsAnyhow(2 * p.limits.Exit)
+			w.request.answer(p.shutdownLimit(), "a call that the shutdown has cancelled")
+			c.endsAnyhow(p.shutdownLimit())
 		},
 	},
 	{
@@ -91,6 +91,15 @@ var lifeRules = []Rule{
 		Explanation: "nothing but whole messages, one a line, is on the stream, from the first byte to the last",
 		run:         noStrayOutput,
 	},
+}
+
+// shutdownLimit is the limit for a shutdown. Servers over HTTP have many clients, and
+// give what is running several times as long.
+func (p *probe) shutdownLimit() time.Duration {
+	if p.setting.stream() {
+		return p.limits.Exit
+	}
+	return 3 * p.limits.Exit
 }
 
 func (c *client) eof() {

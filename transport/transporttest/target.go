@@ -46,7 +46,7 @@ type Limits struct {
 	Start  time.Duration // for the first answer of a server that may still be starting. 0: fifteen seconds
 	Prompt time.Duration // for what should come at once. 0: five seconds
 	Quiet  time.Duration // how long to listen for what should not come. 0: 300 ms
-	Exit   time.Duration // for the end of a service that is asked to end. 0: six seconds
+	Exit   time.Duration // for the end of a service that is asked to end, over HTTP three times that. 0: six seconds
 	Slow   time.Duration // how long a slow tool may take. 0: ten seconds
 	Rule   time.Duration // for a rule as a whole. 0: one minute
 }
