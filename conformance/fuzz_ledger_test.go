@@ -131,7 +131,9 @@ func (l *ledger) got(raw []byte, version string) []received {
 				l.states = append(l.states, r.RequestState)
 			}
 			if r.TaskID != "" {
-				l.tasks[r.TaskID] = l.tasks[r.TaskID]
+				if _, known := l.tasks[r.TaskID]; !known {
+					l.tasks[r.TaskID] = false
+				}
 			}
 			if r.ResultType != "input_required" {
 				delete(l.ids, string(m.ID))
