@@ -22,7 +22,6 @@ const (
 
 	// crowdMemory, in KiB, is what an idle server is content with, and a crowd is not; on top
 	// of it comes what the program itself occupies.
-
 	crowdMemory  = 20 << 10
 	crowdProgram = 14 << 10
 )
