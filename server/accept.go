@@ -160,7 +160,7 @@ func (ss *Session) acceptCancelled(m *jsonrpc.Message) {
 	if ss.o.Unordered {
 		ss.mu.Lock()
 		if ss.calls[id] == nil {
-			ss.early.add(id, reason, time.Now())
+			ss.earlyLocked().add(id, reason, time.Now())
 		}
 		ss.mu.Unlock()
 	}

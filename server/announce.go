@@ -16,8 +16,8 @@ import (
 //	    that the session watches.
 //	N4  A client that does not read holds up nobody but itself.
 
-// announcements are the changes that a handshake-era session is to be told of. The
-// zero value has none.
+// announcements are the changes that a handshake-era session is to be told of. A
+// session has none before the first.
 type announcements struct {
 	mu      sync.Mutex                 // guards the fields below; Session.mu may be taken while it is held
 	changed [eventResourceUpdated]bool // lists, by kind; set by note, cleared by take
@@ -47,7 +47,15 @@ func (s *Server) announce(e event) {
 }
 
 func (ss *Session) note(e event) {
-	a := &ss.announcements
+	ss.mu.Lock()
+	if ss.announcements == nil && ss.closed == nil {
+		ss.announcements = &announcements{}
+	}
+	a := ss.announcements
+	ss.mu.Unlock()
+	if a == nil {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ended {
@@ -64,31 +72,39 @@ func (ss *Session) note(e event) {
 	} else {
 		a.changed[e.kind] = true
 	}
-	ss.armAnnouncementsLocked()
+	ss.armAnnouncementsLocked(a)
+}
+
+// noted returns what was noted, nil if nothing ever was.
+func (ss *Session) noted() *announcements {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.announcements
 }
 
 // armAnnouncements has what was noted before the client was ready announced (N1).
 func (ss *Session) armAnnouncements() {
-	a := &ss.announcements
+	a := ss.noted()
+	if a == nil {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.changed != ([eventResourceUpdated]bool{}) || len(a.updated) > 0 {
-		ss.armAnnouncementsLocked()
+		ss.armAnnouncementsLocked(a)
 	}
 }
 
 // armAnnouncementsLocked starts the wait for further changes (N2).
-func (ss *Session) armAnnouncementsLocked() {
-	a := &ss.announcements
+func (ss *Session) armAnnouncementsLocked(a *announcements) {
 	if a.timer == nil && !a.sending && !a.ended {
-		a.timer = time.AfterFunc(max(ss.server.options.AnnounceDelay, 0), ss.flushAnnouncements)
+		a.timer = time.AfterFunc(max(ss.server.options.AnnounceDelay, 0), func() { ss.flushAnnouncements(a) })
 	}
 }
 
 // flushAnnouncements tells the client what has changed. It runs on a timer's
 // goroutine, one at a time for each session (N4).
-func (ss *Session) flushAnnouncements() {
-	a := &ss.announcements
+func (ss *Session) flushAnnouncements(a *announcements) {
 	a.mu.Lock()
 	a.timer = nil
 	if a.sending || a.ended || !ss.ready() {
@@ -106,7 +122,7 @@ func (ss *Session) flushAnnouncements() {
 	defer a.mu.Unlock()
 	a.sending = false
 	if a.changed != ([eventResourceUpdated]bool{}) || len(a.updated) > 0 {
-		ss.armAnnouncementsLocked()
+		ss.armAnnouncementsLocked(a)
 	}
 }
 
@@ -142,7 +158,10 @@ func (ss *Session) ready() bool {
 
 // endAnnouncements drops what was not announced.
 func (ss *Session) endAnnouncements() {
-	a := &ss.announcements
+	a := ss.noted()
+	if a == nil {
+		return // and there will be none: closed is set
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ended = true

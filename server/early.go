@@ -24,6 +24,13 @@ type earlyCancels struct {
 	next    int          // where the ring is written next, once it is full
 }
 
+func (ss *Session) earlyLocked() *earlyCancels {
+	if ss.early == nil {
+		ss.early = &earlyCancels{}
+	}
+	return ss.early
+}
+
 type earlyCancel struct {
 	reason string
 	at     time.Time

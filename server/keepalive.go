@@ -16,12 +16,13 @@ import (
 //	    with origin Disconnect.
 //	K3  No goroutine waits between two pings.
 
-// keepAlive pings the client of a handshake-era session. The zero value does not.
+// keepAlive pings the client of a handshake-era session. A session that does not
+// ping has none.
 //
 // Specification: basic/utilities/ping (2025-11-25).
 type keepAlive struct {
 	mu     sync.Mutex   // guards the fields below; Session.mu may be taken while it is held
-	timer  *time.Timer  // to the next ping; nil: not started
+	timer  *time.Timer  // to the next ping; set by startKeepAlive, under Session.mu, before anybody else knows k
 	asked  []jsonrpc.ID // pings since the last one that was answered
 	answer chan answer  // holds an answer to any of them; capacity 1
 	ended  bool         // set once, by endKeepAlive
@@ -30,20 +31,23 @@ type keepAlive struct {
 // startKeepAlive begins to ping, if the operator wants that and there is a stream
 // to do it on.
 func (ss *Session) startKeepAlive() {
-	k := &ss.keepAlive
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if interval := ss.server.options.KeepAlive; interval > 0 && ss.o.Send != nil && k.timer == nil && !k.ended {
-		k.answer = make(chan answer, 1)
-		k.timer = time.AfterFunc(interval, ss.ping)
+	interval := ss.server.options.KeepAlive
+	if interval <= 0 || ss.o.Send == nil {
+		return
+	}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.keepAlive == nil && ss.closed == nil {
+		k := &keepAlive{answer: make(chan answer, 1)}
+		ss.keepAlive = k
+		k.timer = time.AfterFunc(interval, func() { ss.ping(k) })
 	}
 }
 
 // ping looks whether the last pings were answered and sends the next one. It runs
 // on the timer's goroutine (K3).
-func (ss *Session) ping() {
-	k := &ss.keepAlive
-	id, missed, ok := ss.nextPing()
+func (ss *Session) ping(k *keepAlive) {
+	id, missed, ok := ss.nextPing(k)
 	if !ok {
 		if missed > 0 {
 			reason := fmt.Sprintf("the client did not answer %d pings", missed)
@@ -68,8 +72,7 @@ func (ss *Session) ping() {
 
 // nextPing registers the next ping. ok is false when the session has ended, or
 // should because of missed pings.
-func (ss *Session) nextPing() (id jsonrpc.ID, missed int, ok bool) {
-	k := &ss.keepAlive
+func (ss *Session) nextPing(k *keepAlive) (id jsonrpc.ID, missed int, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ended {
@@ -96,11 +99,14 @@ func (ss *Session) nextPing() (id jsonrpc.ID, missed int, ok bool) {
 }
 
 func (ss *Session) endKeepAlive() {
-	k := &ss.keepAlive
+	ss.mu.Lock()
+	k := ss.keepAlive
+	ss.mu.Unlock()
+	if k == nil {
+		return // and there will be none: closed is set
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ended = true
-	if k.timer != nil {
-		k.timer.Stop()
-	}
+	k.timer.Stop()
 }

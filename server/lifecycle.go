@@ -35,7 +35,7 @@ func (ss *Session) initialize(c *Call) {
 func (ss *Session) settle(c *Call) error {
 	info, _ := jsonrpc.Get(c.params.all, "clientInfo")
 	capabilities, _ := jsonrpc.Get(c.params.all, "capabilities")
-	client, err := servercontext.NewClient(info, capabilities)
+	client, err := ss.server.clients.describe(info, capabilities)
 	if err != nil {
 		return invalidParams("%v", err)
 	}

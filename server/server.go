@@ -35,6 +35,7 @@ type Server struct {
 	counters counters // statistics
 	stacks   stacks   // of handlers that ignore their token
 	events   events   // what subscribers want to hear of
+	clients  clients  // how clients introduced themselves
 
 	mu       sync.Mutex            // guards the fields below; no lock is taken while it is held
 	parked   map[string]*operation // operations that wait for a retry, by their id

@@ -53,7 +53,7 @@ type Session struct {
 	level      int                       // severity asked for by logging/setLevel; 0: none yet
 	calls      map[jsonrpc.ID]*Call      // accepted and not cancelled; empty in the stateless scope
 	running    map[*Call]struct{}        // accepted and not returned, lingering ones included
-	early      earlyCancels              // cancels that overtook their request; used if o.Unordered
+	early      *earlyCancels             // cancels that overtook their request; used if o.Unordered
 	operations map[*operation]struct{}   // handlers that may be parked and have not returned
 	parked     map[jsonrpc.ID]*operation // parked operations by the id they were parked for; empty in the stateless scope
 	pending    map[jsonrpc.ID]*question  // requests to the client that wait for its answer
@@ -62,11 +62,13 @@ type Session struct {
 	draining   bool                      // set once, by Drain: no further requests
 	inbox      inbox                     // notifications that wait for their handlers
 	idle       chan struct{}             // closed when running gets empty; made by whoever waits
+	told       bool                      // done is, or would be, closed; set once, by Close
 
-	watched       subscriptions // resources that the client wants to hear of; has a lock of its own
-	announcements announcements // changes that it is to be told of; has a lock of its own
-	keepAlive     keepAlive     // has a lock of its own
-	done          chan struct{} // closed when the session has ended
+	watched subscriptions // resources that the client wants to hear of; has a lock of its own
+	// Made when they are first needed, under mu, and never once the session has ended.
+	announcements *announcements // changes that it is to be told of; has a lock of its own
+	keepAlive     *keepAlive     // has a lock of its own
+	done          chan struct{}  // closed when the session has ended
 }
 
 // SessionOptions describe a session to be opened by a transport.
@@ -103,7 +105,6 @@ func (s *Server) Open(ctx context.Context, o SessionOptions) *Session {
 		context: context.WithoutCancel(ctx),
 		values:  servercontext.NewSession(o.ID),
 		o:       o,
-		done:    make(chan struct{}),
 	}
 	if rev := find(s.revisions, o.Version); rev != nil && !rev.stateless {
 		ss.rev, ss.phase = rev, phaseReady
@@ -144,7 +145,30 @@ func (ss *Session) InitializeVersion() string {
 // Done returns a channel that is closed when the session has ended, whoever
 // closed it: the transport, or the server because pings went unanswered. It is nil,
 // and so never closed, for the scope of the stateless era.
-func (ss *Session) Done() <-chan struct{} { return ss.done }
+func (ss *Session) Done() <-chan struct{} {
+	if ss.scope {
+		return nil
+	}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.done == nil {
+		ss.done = make(chan struct{})
+		if ss.told {
+			close(ss.done)
+		}
+	}
+	return ss.done
+}
+
+// tell closes what Done returns. Only Close calls it.
+func (ss *Session) tell() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.told = true
+	if ss.done != nil {
+		close(ss.done)
+	}
+}
 
 // Busy reports whether a handler is running, or a request waiting, in this session.
 func (ss *Session) Busy() bool {
@@ -214,9 +238,7 @@ func (ss *Session) Close(origin cancellation.Origin, reason string) {
 
 	ss.CancelAll(origin, reason)
 	ss.endOperations(origin, reason)
-	if ss.done != nil {
-		close(ss.done)
-	}
+	ss.tell()
 	ss.endKeepAlive()
 	ss.endAnnouncements()
 	ss.endSubscriptions()
@@ -292,7 +314,7 @@ func (ss *Session) admit(c *Call) (a admission, overtaken *earlyCancel) {
 		ss.server.counters.inFlight.Add(1)
 	}
 	if ss.o.Unordered {
-		overtaken = ss.early.take(c.id, time.Now())
+		overtaken = ss.earlyLocked().take(c.id, time.Now())
 	}
 	return admitted, overtaken
 }
@@ -322,7 +344,7 @@ func (ss *Session) forget(c *Call) {
 	if ss.calls[c.id] == c {
 		delete(ss.calls, c.id)
 		if ss.o.Unordered {
-			ss.early.finished(c.id)
+			ss.earlyLocked().finished(c.id)
 		}
 	}
 	if !c.method.endless {

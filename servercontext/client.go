@@ -94,7 +94,8 @@ func capabilityPath(capability string) []string {
 	return strings.SplitN(capability, ".", 2)
 }
 
-// ClientInfo is what the client said about itself, nil if it did not.
+// ClientInfo is what the client said about itself, nil if it did not. It must not be
+// changed.
 func (r *Request) ClientInfo() *mcp.Implementation {
 	if r == nil {
 		return nil

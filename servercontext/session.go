@@ -8,8 +8,10 @@ import "sync"
 // A nil *Session is valid; it has no id and keeps nothing. Requests of the
 // stateless era over HTTP have none.
 type Session struct {
-	id     string
-	values sync.Map // any → any, written by handlers
+	id string
+
+	mu     sync.RWMutex // guards values
+	values map[any]any  // written by handlers; nil while there are none, as in most sessions
 }
 
 // NewSession returns a session without values. Servers make one per session,
@@ -30,20 +32,32 @@ func (s *Session) Load(key any) (value any, ok bool) {
 	if s == nil {
 		return nil, false
 	}
-	return s.values.Load(key)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	value, ok = s.values[key]
+	return value, ok
 }
 
 // Store keeps value under key until the session ends. Keys are compared with
 // ==; use an unexported type of your own, as for context values.
 func (s *Session) Store(key, value any) {
-	if s != nil {
-		s.values.Store(key, value)
+	if s == nil {
+		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.values == nil {
+		s.values = map[any]any{}
+	}
+	s.values[key] = value
 }
 
 // Delete removes what is stored under key.
 func (s *Session) Delete(key any) {
-	if s != nil {
-		s.values.Delete(key)
+	if s == nil {
+		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.values, key)
 }

@@ -36,7 +36,7 @@ type session struct {
 
 	mu       sync.Mutex         // guards the fields below; no lock is taken while it is held
 	last     uint64             // number of the last stream; the listener's is 0
-	streams  map[uint64]*stream // resumable and not finished
+	streams  map[uint64]*stream // resumable and not finished; nil before the first
 	finished []uint64           // answered streams that can still be replayed, the oldest first; at most maxFinished
 }
 
@@ -83,7 +83,6 @@ func (h *Handler) openSession(p *post) {
 		handler:   h,
 		id:        rand.Text(), // 130 bits, letters and digits
 		principal: principalOf(p.token),
-		streams:   map[uint64]*stream{},
 	}
 	s.listener = &listener{s: s}
 	s.inner = h.server.Open(context.Background(), server.SessionOptions{
@@ -193,6 +192,9 @@ func (s *session) newStream() *stream {
 func (s *session) resumable(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.streams == nil {
+		s.streams = map[uint64]*stream{}
+	}
 	s.streams[st.number] = st
 }
 
