@@ -74,8 +74,8 @@ fuzz-wire: $(NODE_STAMP) ## Send arbitrary messages to the fixture server, over 
 	@FUZZ_MESSAGES=$(FUZZ_MESSAGES) go test -race -count=1 -timeout 0 -v -run '^TestFuzz' ./conformance
 
 .PHONY: bench
-bench: ## Measure Heed, other SDKs and a server without one side by side (a quarter of an hour)
-	@OUT=$(BENCH_OUT) bench/run.sh && echo "results: $(BENCH_OUT)/results.md"
+bench: ## Measure Heed, other SDKs and a server without one, and write docs/performance.md (a quarter of an hour)
+	@OUT=$(BENCH_OUT) bench/page.sh
 
 .PHONY: bench-quick
 bench-quick: ## The same in under a minute, for a first look: two servers, one short round

@@ -3,6 +3,8 @@
 #   DIR:    a Go main package with its own go.mod, following CONTRACT.md (DIR/echo optional, for binary size)
 #   BINARY: an executable following CONTRACT.md (NAME-echo next to it is used for size, if there)
 # environment: ROUNDS=5  SCALE=1  ONLY=regexp-of-tasks  PROBES=regexp-of-probes ('-' = none)
+#              GROWTH=regexp-of-growths ('-' = none, the default)  GROWTH_ROUNDS=3  BIGGEST=100000
+#              GOGC as the servers shall have it
 #              SERVERS=floor,heed,gosdk,mcpgo,ts   OUT=directory (default: a new temporary one)   NOBUILD=1
 # results: $OUT/results.md, $OUT/results.json
 set -euo pipefail
@@ -25,6 +27,7 @@ if [ -z "${NOBUILD:-}" ]; then
 		(cd "$here/servers/ts" && npm ci --silent --no-audit --no-fund)
 		printf '#!/bin/sh\nexec node %s/servers/ts/server.mjs "$@"\n' "$here" >"$work/bin/ts"
 		chmod +x "$work/bin/ts"
+		(cd "$here/servers/ts" && node -p '"Node " + process.versions.node + ", " + Object.entries(require("./package.json").dependencies).map(d => d.join(" ")).join(", ")') >"$work/bin/ts.version"
 		;;
 	esac
 fi
@@ -38,4 +41,5 @@ for a in "$@"; do
 	extra="$extra${extra:+,}$name=$path"
 done
 exec "$work/bin/mcpbench" -bin "$work/bin" -servers "$servers" -extra "$extra" -rounds "${ROUNDS:-5}" \
-	-scale "${SCALE:-1}" -only "${ONLY:-}" -probes "${PROBES:--}" -o "$out"
+	-scale "${SCALE:-1}" -only "${ONLY:-}" -probes "${PROBES:--}" \
+	-growth "${GROWTH:--}" -growth-rounds "${GROWTH_ROUNDS:-3}" -biggest "${BIGGEST:-100000}" -o "$out"

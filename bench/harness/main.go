@@ -29,6 +29,42 @@ type results struct {
 	Probes  map[string]map[string]string    // probe id -> server -> answer
 	Took    float64
 	Started string
+
+	Host     string            // the machine
+	Load     string            // its load average before each round
+	Versions map[string]string // server -> what it is made of
+	GOGC     string            // what the servers were given; "" for the default
+
+	Growth map[string]map[string][]point `json:",omitempty"` // growth -> server -> cost by size
+}
+
+func readResults(path string) (*results, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	x := &results{}
+	if err := json.Unmarshal(b, x); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return x, nil
+}
+
+// renderOnly renders results that were written before, and returns the exit status.
+func renderOnly(path string, p paths) int {
+	x, err := readResults(path)
+	switch {
+	case err != nil:
+	case p.page != "":
+		err = writePage(x, p)
+	default:
+		fmt.Print(report(x))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
 
 func (x *results) add(metric, srv string, round int, v float64) {
@@ -41,6 +77,7 @@ func (x *results) add(metric, srv string, round int, v float64) {
 }
 
 func (x *results) note(srv, s string) {
+	s = s[:min(len(s), 300)] // a stack dump may follow
 	if !slices.Contains(x.Notes[srv], s) {
 		x.Notes[srv] = append(x.Notes[srv], s)
 	}
@@ -56,19 +93,18 @@ func main() {
 	probesOnly := flag.String("probes", "", "regexp of probe ids ('-' = none)")
 	scale := flag.Float64("scale", 1, "scale of durations and counts")
 	render := flag.String("render", "", "only render this results.json")
+	var p paths
+	flag.StringVar(&p.other, "other", "", "with -page: results.json at another GOGC")
+	flag.StringVar(&p.page, "page", "", "with -render: write this page, performance.md")
+	flag.StringVar(&p.data, "data", "performance.json", "with -page: write this file as well")
+	flag.StringVar(&p.images, "images", "images", "with -page: a folder beside the page for its charts")
+	flag.StringVar(&p.misses, "misses", "", "with -page: reasons for missed targets, misses.md")
+	growing := flag.String("growth", "-", "regexp of growths ('-' = none)")
+	growthRounds := flag.Int("growth-rounds", 3, "rounds of growths")
+	biggest := flag.Int("biggest", 100_000, "the greatest size of a growth")
 	flag.Parse()
 	if *render != "" {
-		var x results
-		b, err := os.ReadFile(*render)
-		if err == nil {
-			err = json.Unmarshal(b, &x)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		fmt.Print(report(&x))
-		return
+		os.Exit(renderOnly(*render, p))
 	}
 	var srvs []*server
 	for _, n := range strings.Split(*names, ",") {
@@ -85,6 +121,9 @@ func main() {
 	N := func(n int) int { return max(20, int(float64(n)*(*scale))) }
 	echoArgs := `{"text":"` + echoText + `"}`
 	big := strings.Repeat("The quick brown fox jumps over the lazy dog. 0123456789 äöü \\n ", 250)
+	// Over HTTP, since servers that read standard input with plain system calls stop for a minute
+	// when a collection begins at the wrong instant (Go 1.26), and 1 MB texts make many of them.
+	mega := strings.Repeat(big, 60)
 	httpTask := func(prefix string, modern bool, tool, args, meta, want string, flags ...string) task {
 		return task{prefix, true, func(s *server, r rec, note func(string)) error {
 			return mHTTP(s, 32, D(1200*time.Millisecond), modern, flags, tool, args, meta, want, prefix, r, note)
@@ -99,7 +138,19 @@ func main() {
 		{"pipe16k", false, func(s *server, r rec, note func(string)) error {
 			return mPipe(s, 2, D(700*time.Millisecond), big, "pipe16k", r)
 		}},
+		{"list100", false, func(s *server, r rec, note func(string)) error {
+			return mList(s, N(2000), r)
+		}},
+		{"read50", false, func(s *server, r rec, note func(string)) error {
+			return mRead(s, N(4000), r)
+		}},
+		{"notify", false, func(s *server, r rec, note func(string)) error {
+			return mNotify(s, N(20000), r)
+		}},
 		{"cancel", false, func(s *server, r rec, note func(string)) error { return mCancel(s, N(2000), r) }},
+		{"cancel1000", false, func(s *server, r rec, note func(string)) error {
+			return mCancelAmong(s, N(1000), N(1000), r)
+		}},
 		{"inflight", false, func(s *server, r rec, note func(string)) error {
 			return mInflight(s, N(10000), nil, "inflight", r, note)
 		}},
@@ -113,6 +164,12 @@ func main() {
 		httpTask("http_legacy_sse", false, "echo", echoArgs, "", echoText),
 		httpTask("http_modern_json", true, "echo", echoArgs, "", echoText, "-modern", "-json"),
 		httpTask("http_modern_sse", true, "echo", echoArgs, "", echoText, "-modern"),
+		{"http_1m", true, func(s *server, r rec, note func(string)) error {
+			return mHTTP(s, 4, D(900*time.Millisecond), true, []string{"-modern", "-json"}, "echo", `{"text":"`+mega+`"}`, "", "The quick brown fox", "http_1m", r, note)
+		}},
+		{"http2", true, func(s *server, r rec, note func(string)) error {
+			return mHTTP2(s, 32, D(1000*time.Millisecond), r)
+		}},
 		httpTask("http_legacy_progress", false, "progress", `{"n":3}`, `"progressToken":"p"`, `"done"`),
 		httpTask("http_modern_progress", true, "progress", `{"n":3}`, `"progressToken":"p"`, `"done"`, "-modern"),
 		{"hcancel_legacy", true, func(s *server, r rec, note func(string)) error {
@@ -135,9 +192,11 @@ func main() {
 		}},
 	}
 	re := regexp.MustCompile(*only)
-	x := &results{Vals: map[string]map[string][]float64{}, Rounds: map[string]map[string][]int{}, Notes: map[string][]string{}, Probes: map[string]map[string]string{}}
+	x := &results{Vals: map[string]map[string][]float64{}, Rounds: map[string]map[string][]int{}, Notes: map[string][]string{}, Probes: map[string]map[string]string{},
+		Host: hostLine(), Versions: map[string]string{}, GOGC: os.Getenv("GOGC")}
 	for _, s := range srvs {
 		x.Servers = append(x.Servers, s.Name)
+		x.Versions[s.Name] = versionOf(s.Path)
 		if fi, err := os.Stat(s.Path + "-echo"); err == nil {
 			x.add("echo_binary_MB", s.Name, 0, float64(fi.Size())/1e6)
 		}
@@ -150,6 +209,7 @@ func main() {
 	x.Started = begin.Format(time.RFC3339)
 	os.MkdirAll(*out, 0o755)
 	for round := range *rounds {
+		x.Load = strings.TrimPrefix(x.Load+", "+load(), ", ")
 		for ti, t := range tasks {
 			if !re.MatchString(t.name) {
 				continue
@@ -177,6 +237,9 @@ func main() {
 				fmt.Fprintf(os.Stderr, "[%5.1fs] round %d %-22s %-8s %5.2fs %v\n", time.Since(begin).Seconds(), round+1, t.name, s.Name, time.Since(t1).Seconds(), errStr(err))
 			}
 		}
+	}
+	if *growing != "-" {
+		x.grown(regexp.MustCompile(*growing), srvs, *growthRounds, *biggest)
 	}
 	if *probesOnly != "-" {
 		pre := regexp.MustCompile(*probesOnly)

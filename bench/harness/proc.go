@@ -327,7 +327,7 @@ func dialStdio(s *server, args ...string) (*stdioConn, time.Duration, error) {
 	}
 	stop := p.watchdog(20 * time.Second)
 	defer stop()
-	c := &stdioConn{p, bufio.NewReaderSize(p.out, 1<<20)}
+	c := &stdioConn{p, bufio.NewReaderSize(p.out, 4<<20)}
 	if _, err := io.WriteString(p.in, initReq); err != nil {
 		p.kill()
 		return nil, 0, err

@@ -3,11 +3,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log"
 	"net/http"
 
 	bu "benchutil"
 
+	"github.com/heedmcp/heed/cancellation"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/heedmcp/heed/transport/stdio"
@@ -15,8 +17,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func newServer() *server.Server {
-	s := server.New(&mcp.Implementation{Name: "bench-heed", Version: "1.0.0"}, nil)
+func newServer(f bu.Flags) *server.Server {
+	o := &server.Options{}
+	if f.Max {
+		o.MaxInFlight = -1
+	}
+	s := server.New(&mcp.Implementation{Name: "bench-heed", Version: "1.0.0"}, o)
 	server.MustAddTool(s, &mcp.Tool{Name: "echo", Description: "echo text"},
 		func(ctx context.Context, req *servercontext.Request, in bu.EchoArgs) (string, error) {
 			return in.Text, nil
@@ -50,12 +56,38 @@ func newServer() *server.Server {
 			}
 			return res.Model, nil
 		})
+	server.MustAddTool(s, &mcp.Tool{Name: "hooks", Description: "hooks on the token"},
+		func(ctx context.Context, req *servercontext.Request, in bu.HooksArgs) (string, error) {
+			bu.Hooks(ctx, in.N, in.Tag, func(hook func()) {
+				req.Token().OnCancel(func(*cancellation.Error) { hook() })
+			})
+			return "", ctx.Err()
+		})
+	server.MustAddTool(s, &mcp.Tool{Name: "touch", Description: "change the list of tools"},
+		func(ctx context.Context, req *servercontext.Request, in bu.NoArgs) (string, error) {
+			return "done", server.AddTool(s, &mcp.Tool{Name: "touched", Description: "one more"},
+				func(ctx context.Context, req *servercontext.Request, in bu.EchoArgs) (string, error) {
+					return in.Text, nil
+				})
+		})
+	for i := range f.Tools {
+		server.MustAddTool(s, &mcp.Tool{Name: fmt.Sprintf("tool-%d", i), Description: "one of many"},
+			func(ctx context.Context, req *servercontext.Request, in bu.EchoArgs) (string, error) {
+				return in.Text, nil
+			})
+	}
+	for i := range f.Templates {
+		s.MustAddResourceTemplate(&mcp.ResourceTemplate{Name: fmt.Sprintf("t%d", i), URITemplate: fmt.Sprintf("bench://t%d/{id}", i)},
+			func(ctx context.Context, req *servercontext.Request, in server.ReadIn) (*mcp.ReadResourceResult, error) {
+				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: in.URI, Text: in.Variables.Get("id")}}}, nil
+			})
+	}
 	return s
 }
 
 func main() {
 	f := bu.Parse()
-	s := newServer()
+	s := newServer(f)
 	if f.HTTP == "" {
 		if err := stdio.Serve(context.Background(), s, nil); err != nil {
 			log.Fatal(err)
@@ -68,5 +100,5 @@ func main() {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", streamable.NewHandler(s, o))
-	log.Fatal(http.ListenAndServe(f.HTTP, mux))
+	log.Fatal(bu.Listen(f, mux))
 }

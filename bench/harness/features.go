@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// bare tells whether a server has only the tools of the contract, and so nothing to list
+// or to read.
+func bare(s *server) bool { return s.Name == floorServer || s.Name == "ts" }
+
+// mEach: one request at a time; request appends the i-th, want is part of each answer.
+func mEach(c *stdioConn, n int, prefix string, request func(b []byte, id int64) []byte, want string, r rec) error {
+	var b []byte
+	wanted := []byte(want)
+	d := make([]time.Duration, 0, n)
+	var cpu time.Duration
+	warm := n / 10
+	for i := range n + warm {
+		if i == warm {
+			cpu = c.p.cpu()
+		}
+		id := int64(10 + i)
+		b = append(request(b[:0], id), '\n')
+		t := time.Now()
+		if _, err := c.p.in.Write(b); err != nil {
+			return err
+		}
+		line, err := c.r.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if i >= warm {
+			d = append(d, time.Since(t))
+		}
+		if !bytes.Contains(line, wanted) || idOf(line) != id {
+			return fmt.Errorf("bad answer %.300s", line)
+		}
+	}
+	r(prefix+"_cpu_us", us(c.p.cpu()-cpu)/float64(n))
+	slices.Sort(d)
+	r(prefix+"_p50_us", us(pct(d, .5)))
+	r(prefix+"_p99_us", us(pct(d, .99)))
+	return nil
+}
+
+func appendRequest(b []byte, id int64, method, params string) []byte {
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	b = strconv.AppendInt(b, id, 10)
+	b = append(b, `,"method":"`...)
+	b = append(b, method...)
+	b = append(b, `","params":`...)
+	b = append(b, params...)
+	return append(b, '}')
+}
+
+// mList: tools/list of a server with 100 tools more.
+func mList(s *server, n int, r rec) error {
+	if bare(s) {
+		return nil
+	}
+	c, _, err := dialStdio(s, "-tools", "100")
+	if err != nil {
+		return err
+	}
+	defer c.p.kill()
+	defer c.p.watchdog(30 * time.Second)()
+	return mEach(c, n, "list100", func(b []byte, id int64) []byte {
+		return appendRequest(b, id, "tools/list", "{}")
+	}, `"tool-99"`, r)
+}
+
+// mRead: resources/read through the last of 50 templates.
+func mRead(s *server, n int, r rec) error {
+	if bare(s) {
+		return nil
+	}
+	c, _, err := dialStdio(s, "-templates", "50")
+	if err != nil {
+		return err
+	}
+	defer c.p.kill()
+	defer c.p.watchdog(30 * time.Second)()
+	return mEach(c, n, "read50", func(b []byte, id int64) []byte {
+		return appendRequest(b, id, "resources/read", `{"uri":"bench://t49/item-`+strconv.FormatInt(id, 10)+`"}`)
+	}, `"item`, r)
+}
+
+// mNotify: one call that reports progress n times as fast as it can. A server may merge
+// reports in quick succession; what counts is that the last arrives before the answer.
+func mNotify(s *server, n int, r rec) error {
+	c, _, err := dialStdio(s)
+	if err != nil {
+		return err
+	}
+	defer c.p.kill()
+	defer c.p.watchdog(30 * time.Second)()
+	cpu, start := c.p.cpu(), time.Now()
+	io.WriteString(c.p.in, string(appendRequest(nil, 10, "tools/call",
+		`{"name":"progress","arguments":{"n":`+strconv.Itoa(n)+`},"_meta":{"progressToken":"p"}}`))+"\n")
+	sent, last := 0, ""
+	for {
+		line, err := c.r.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if bytes.Contains(line, []byte(`"notifications/progress"`)) {
+			sent++
+			last = string(line)
+			continue
+		}
+		if idOf(line) == 10 {
+			break
+		}
+	}
+	took := time.Since(start)
+	if !strings.Contains(last, `"progress":`+strconv.Itoa(n)) {
+		return fmt.Errorf("the last report before the answer is %.200s", last)
+	}
+	r("notify_per_s", float64(n)/took.Seconds())
+	r("notify_sent_pct", 100*float64(sent)/float64(n))
+	r("notify_cpu_us", us(c.p.cpu()-cpu)/float64(n))
+	return nil
+}
+
+// mCancelAmong: latency of n cancels, one at a time, while others are in flight.
+func mCancelAmong(s *server, n, others int, r rec) error {
+	c, _, err := dialStdio(s)
+	if err != nil {
+		return err
+	}
+	p := c.p
+	defer p.kill()
+	defer p.watchdog(30 * time.Second)()
+	go io.Copy(io.Discard, c.r)
+	for i := range others {
+		p.in.Write(appendCall(nil, int64(1_000_000+i), "wait", `{"ms":3600000,"tag":"o`+strconv.Itoa(i)+`"}`))
+		if _, ok := p.waitLog(2 * time.Second); !ok {
+			return fmt.Errorf("only %d of %d calls are in flight", i, others)
+		}
+	}
+	var d []time.Duration
+	for i := range n {
+		id := int64(10 + i)
+		tag := "c" + strconv.Itoa(i)
+		p.in.Write(appendCall(nil, id, "wait", `{"tag":"`+tag+`"}`))
+		if _, ok := p.waitTag("S", tag, 2*time.Second); !ok {
+			return fmt.Errorf("handler %d never started", i)
+		}
+		msg := appendCancel(nil, id)
+		t := time.Now().UnixNano()
+		p.in.Write(msg)
+		l, ok := p.waitTag("C", tag, time.Second)
+		if !ok {
+			return fmt.Errorf("cancellation %d was not observed", i)
+		}
+		d = append(d, time.Duration(l.at-t))
+	}
+	slices.Sort(d)
+	r("cancel1000_p50_us", us(pct(d, .5)))
+	r("cancel1000_p99_us", us(pct(d, .99)))
+	return nil
+}
