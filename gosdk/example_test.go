@@ -14,6 +14,8 @@ type greetIn struct {
 	Name string `json:"name" jsonschema:"whom to greet"`
 }
 
+// region handlers
+
 // greet and announce are written for the official SDK.
 func greet(_ context.Context, _ *mcp.CallToolRequest, in greetIn) (*mcp.CallToolResult, any, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "hello, " + in.Name}}}, nil, nil
@@ -28,11 +30,15 @@ func announce(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
+// endregion
+
 // A server is ported by changing how it is made and how it is served.
 func Example() {
+	// region port
 	s := gosdk.NewServer(&mcp.Implementation{Name: "greeter", Version: "1.0.0"}, nil, nil)
 	s.AddReceivingMiddleware(announce)
 	gosdk.MustAddTool(s, &mcp.Tool{Name: "greet"}, greet)
+	// endregion
 
 	talk(s.Server)
 	// Output:
@@ -43,10 +49,12 @@ func Example() {
 // Handlers of both kinds live side by side on a Heed server.
 func ExampleAddTool() {
 	s := server.New(&mcp.Implementation{Name: "greeter", Version: "1.0.0"}, nil)
+	// region mixed
 	if err := gosdk.AddTool(s, &mcp.Tool{Name: "greet"}, greet); err != nil {
 		log.Fatal(err)
 	}
 	gosdk.Use(s, announce)
+	// endregion
 
 	talk(s)
 	// Output:

@@ -87,6 +87,7 @@ func ExampleSession_Receive() {
 
 // Operators learn who was asked to stop, who noticed and who has returned.
 func ExampleObserver() {
+	// region observer
 	s := server.New(&mcp.Implementation{Name: "jobs", Version: "1.0.0"}, &server.Options{
 		Observer: &server.Observer{
 			RequestDone: func(d server.RequestDone) {
@@ -99,6 +100,7 @@ func ExampleObserver() {
 		Grace:  time.Second, // after that a handler is reported as unresponsive
 		Logger: slog.New(slog.DiscardHandler),
 	})
+	// endregion
 	server.MustAddTool(s, &mcp.Tool{Name: "job"}, func(ctx context.Context, _ *servercontext.Request, _ struct{}) (string, error) {
 		<-ctx.Done()
 		return "", cancellation.Checkpoint(ctx)
@@ -115,6 +117,7 @@ func ExampleObserver() {
 // Middleware sees every method, its params and its result.
 func ExampleServer_Use() {
 	s := server.New(&mcp.Implementation{Name: "jobs", Version: "1.0.0"}, &server.Options{HideServerInfo: true})
+	// region middleware
 	s.Use(func(next server.Handler) server.Handler {
 		return func(ctx context.Context, req *servercontext.Request) (any, error) {
 			result, err := next(ctx, req)
@@ -122,6 +125,7 @@ func ExampleServer_Use() {
 			return result, err
 		}
 	})
+	// endregion
 	server.MustAddTool(s, &mcp.Tool{Name: "fail"}, func(context.Context, *servercontext.Request, struct{}) (string, error) {
 		return "", errors.New("out of paper")
 	})
@@ -135,11 +139,13 @@ func ExampleServer_Use() {
 // A custom method is cancellable like any other.
 func ExampleAddMethod() {
 	s := server.New(&mcp.Implementation{Name: "jobs", Version: "1.0.0"}, &server.Options{HideServerInfo: true})
+	// region method
 	err := server.AddMethod(s, "acme/double", func(_ context.Context, _ *servercontext.Request, in struct {
 		N int `json:"n"`
 	}) (map[string]int, error) {
 		return map[string]int{"n": 2 * in.N}, nil
 	})
+	// endregion
 	fmt.Println(err)
 	fmt.Println(server.AddMethod(s, "tools/call", func(context.Context, *servercontext.Request, struct{}) (struct{}, error) {
 		return struct{}{}, nil

@@ -63,7 +63,7 @@ type tool struct {
 // structured results are validated before they are sent. A tool of the same
 // name is replaced.
 //
-// It is an error when the name is not 1 to 128 of A-Z, a-z, 0-9, _, ., -, when In
+// It is an error when the name is not 1 to 128 of A-Z, a-z, 0-9, _, ., - and /, when In
 // is no object, when a schema cannot be inferred or compiled, or when the
 // handler is nil. t is copied.
 //

@@ -10,6 +10,7 @@ import (
 
 // A handler is tested without a server: give it a request and a context.
 func ExampleNew() {
+	// region unit
 	source := cancellation.New(context.Background())
 	defer source.Finish()
 	req := servercontext.New(servercontext.Options{ID: "7", Method: "tools/call", Token: source.Token()})
@@ -26,6 +27,7 @@ func ExampleNew() {
 		return nil
 	}
 	fmt.Println(importRows(source.Context(), req, 5))
+	// endregion
 	fmt.Println(req.ID(), req.Cancelled())
 	// Output:
 	// stopped after 2 rows: cancelled by peer: "user pressed stop"

@@ -32,6 +32,7 @@ func closeStale(ctx context.Context, req *servercontext.Request, in struct {
 
 func Example() {
 	s := server.New(&mcp.Implementation{Name: "jobs", Version: "1.0.0"}, nil)
+	// region enable
 	m, err := tasks.Enable(s, &tasks.Options{TTL: 8 * time.Hour})
 	if err != nil {
 		fmt.Println(err)
@@ -42,12 +43,14 @@ func Example() {
 		tasks.Tool(tasks.ToolOptions{Support: tasks.WhenPossible, OnRestart: tasks.Resume}))
 	// Takes up what an earlier process has left, before requests are served.
 	resumed, failed, err := m.Recover(context.Background())
+	// endregion
 	fmt.Println(resumed, failed, err)
 	// Output: 0 0 <nil>
 }
 
 // A handler that is run again finds what it has done before by the task's id.
 func ExampleFromContext() {
+	// region operation
 	handler := func(ctx context.Context, _ *servercontext.Request, _ struct{}) (string, error) {
 		operation := "a plain call"
 		if task, ok := tasks.FromContext(ctx); ok {
@@ -58,6 +61,7 @@ func ExampleFromContext() {
 		}
 		return "worked for " + operation, nil
 	}
+	// endregion
 	fmt.Println(handler(context.Background(), nil, struct{}{}))
 	// Output: worked for a plain call <nil>
 }

@@ -19,6 +19,7 @@ func (printer) Errorf(format string, args ...any) { fmt.Printf(format+"\n", args
 // The job pays for what it booked, but can be stopped in between.
 func ExampleEvery() {
 	t := printer{}
+	// region every
 	cancellationtest.Every(t, func(t testing.TB) cancellationtest.Run {
 		booked, paid := 0, 0 // fresh for every run
 		return cancellationtest.Run{
@@ -39,6 +40,7 @@ func ExampleEvery() {
 			},
 		}
 	})
+	// endregion
 	// Output:
 	// cancelled at checkpoint 1: booked 1, paid 0
 	// cancelled at checkpoint 2: booked 2, paid 1

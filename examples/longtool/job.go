@@ -62,6 +62,7 @@ func (j *job) work(ctx context.Context, l *lease) error {
 		return err
 	}
 	closed := before.Closed
+	// region loop
 	for batch := before.Batches + 1; ; {
 		if err := cancellation.Checkpoint(ctx); err != nil {
 			return err
@@ -90,6 +91,7 @@ func (j *job) work(ctx context.Context, l *lease) error {
 			return cancellation.Shield(ctx, l.complete)
 		}
 	}
+	// endregion
 }
 
 // closeBatch closes the next postings in one transaction. It closed none when
@@ -114,6 +116,7 @@ func (j *job) closeBatch(ctx context.Context, l *lease, batch, closed int) (n in
 	if err != nil {
 		return 0, err
 	}
+	// region commit
 	// From here on a cancel is accepted, and waits until the commit is through.
 	// One that was accepted before is returned here, and nothing is committed.
 	err = cancellation.Shield(ctx, func(ctx context.Context) error {
@@ -134,6 +137,7 @@ func (j *job) closeBatch(ctx context.Context, l *lease, batch, closed int) (n in
 		}
 		return tx.Commit()
 	})
+	// endregion
 	if err != nil {
 		return 0, err
 	}
@@ -161,6 +165,8 @@ func (j *job) left(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
+// region cause
+
 // cause is the reason why err happened. A driver whose statement was
 // interrupted says so in its own words; the token knows who asked and why.
 func cause(ctx context.Context, err error) error {
@@ -172,6 +178,8 @@ func cause(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// endregion
 
 // pause waits for d, or for less when ctx ends: then it returns why.
 func pause(ctx context.Context, d time.Duration) error {

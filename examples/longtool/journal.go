@@ -45,6 +45,8 @@ type journalEntry struct {
 
 func newJournal() *journal { return &journal{} }
 
+// region note
+
 // note is the server's observer: it is told about every request that ended.
 func (j *journal) note(done server.RequestDone) {
 	var failed *operationError
@@ -65,6 +67,8 @@ func (j *journal) note(done server.RequestDone) {
 		Returned:  done.Returned,
 	}})
 }
+
+// endregion
 
 // of returns the stops of one operation, never nil.
 func (j *journal) of(operation string) []Stop {

@@ -96,6 +96,8 @@ func (l *lease) try(ctx context.Context) error {
 	return commit(ctx, tx)
 }
 
+// region hold
+
 // hold is the first statement of every transaction that works under the lease,
 // and the last of one that takes long. It fails if another call took over, and
 // until the transaction ends it keeps the row locked, so that none can.
@@ -108,6 +110,8 @@ func (l *lease) hold(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
+// endregion
+
 // complete records that nothing is left to do, and ends the lease.
 func (l *lease) complete(ctx context.Context) error {
 	done, err := affected(l.db.ExecContext(ctx, `
@@ -119,6 +123,8 @@ func (l *lease) complete(ctx context.Context) error {
 	return err
 }
 
+// region release
+
 // release ends the lease, so that a retry need not wait until it runs out. It works on a cancelled context as well: cleaning up is not the
 // work that was cancelled.
 func (l *lease) release(ctx context.Context) {
@@ -128,6 +134,8 @@ func (l *lease) release(ctx context.Context) {
 	_, _ = l.db.ExecContext(ctx, `
 		update operations set runner = null, lease_until = null where id = $1 and runner = $2`, l.operation, l.runner)
 }
+
+// endregion
 
 func affected(result sql.Result, err error) (int64, error) {
 	if err != nil {

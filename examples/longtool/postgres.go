@@ -23,6 +23,7 @@ func openPostgres(where string) (*sql.DB, error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 5 * time.Second
 	}
+	// region postgres
 	// A cancelled statement is stopped in the server before its caller goes on.
 	// The default is to hang up, and its locks may then outlive the call.
 	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
@@ -32,7 +33,10 @@ func openPostgres(where string) (*sql.DB, error) {
 		}
 	}
 	return stdlib.OpenDB(*config, stdlib.OptionResetSession(discardCancelled)), nil
+	// endregion
 }
+
+// region canceller
 
 // A canceller asks the server to cancel the statement of a connection. The
 // request names the connection and not the statement, travels on a connection
@@ -59,3 +63,5 @@ func discardCancelled(_ context.Context, conn *pgx.Conn) error {
 	}
 	return nil
 }
+
+// endregion

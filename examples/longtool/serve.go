@@ -85,6 +85,8 @@ type closeInput struct {
 	Delay       string `json:"delay,omitempty" jsonschema:"maxLength=20,default=0s" jsonschema_description:"how long to make each batch take, such as 600ms, for the sake of watching"`
 }
 
+// region tool
+
 // closeStalePostings is the tool. All that it adds to the job is progress: the
 // context it is given carries the token that stops the work.
 func closeStalePostings(db *database) server.ToolHandler[closeInput, Status] {
@@ -106,6 +108,8 @@ func closeStalePostings(db *database) server.ToolHandler[closeInput, Status] {
 		return *status, nil
 	}
 }
+
+// endregion
 
 type statusInput struct {
 	OperationID string `json:"operation_id" jsonschema:"minLength=1,maxLength=80"`

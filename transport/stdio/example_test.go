@@ -16,12 +16,14 @@ import (
 func ExampleServeStream() {
 	s := server.New(&mcp.Implementation{Name: "jobs", Version: "1.0.0"}, nil)
 
+	// region stream
 	ours, theirs := net.Pipe() // in a program: a connection that was accepted
 	done := make(chan error)
 	go func() {
 		defer ours.Close()
 		done <- stdio.ServeStream(context.Background(), s, ours, ours, nil)
 	}()
+	// endregion
 
 	io.WriteString(theirs, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
 	line, _ := bufio.NewReader(theirs).ReadString('\n')

@@ -58,6 +58,7 @@ func ExampleNewHandler() {
 // Tokens are checked with each request, and a tool may need scopes of its own.
 func ExampleAuth() {
 	s := server.New(&mcp.Implementation{Name: "jobs", Version: "1.0.0"}, nil)
+	// region auth
 	h := streamable.NewHandler(s, &streamable.Options{Auth: &streamable.Auth{
 		Verifier: func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 			if token != "ann's" {
@@ -74,6 +75,7 @@ func ExampleAuth() {
 			return nil
 		},
 	}})
+	// endregion
 	defer func() { _ = h.Close() }()
 
 	r := httptest.NewRequest(http.MethodPost, "http://jobs.example/mcp", http.NoBody)
