@@ -55,6 +55,21 @@ func TestGoodServerPasses(t *testing.T) {
 	assert.Contains(t, r.stdout, "7 passed, 0 failed, 0 skipped, 0 errors")
 }
 
+// A tool of anybody's is tried as a task when its calls become some.
+func TestTasksOfAnyServer(t *testing.T) {
+	r := heedcheck(t, "tasks", append(append(patient, "-era", "stateless", "-run", "^task-"), command(t)...)...)
+	require.Equal(t, exitOK, r.status, r.stdout+r.stderr)
+	for _, rule := range []string{"task-cancelled", "task-final", "task-cancel-repeated", "task-unknown", "task-notification"} {
+		assert.Contains(t, r.stdout, "pass   "+rule)
+	}
+	assert.Contains(t, r.stdout, "skip   task-cooperative")
+	assert.Contains(t, r.stdout, "5 passed, 0 failed, 2 skipped, 0 errors")
+
+	r = heedcheck(t, "good", append(append(patient, "-era", "stateless", "-run", "^task-final$"), command(t)...)...)
+	require.Equal(t, exitOK, r.status, r.stdout+r.stderr)
+	assert.Contains(t, r.stdout, "the server does not advertise the extension io.modelcontextprotocol/tasks")
+}
+
 func TestGoodServerPassesOverHTTP(t *testing.T) {
 	args := append(append(patient, "-url", "http://{addr}/", "-run", "^(answer-suppressed-result|late-cancel|shutdown-running|disconnect-cancels)$"), command(t, "{addr}")...)
 	r := heedcheck(t, "http", args...)

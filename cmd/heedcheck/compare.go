@@ -26,7 +26,9 @@ The file is JSON:
     "url": "http://{addr}/mcp",
     "tool": "wait", "args": {"ms": 2000},
     "nested": {"sampling": "ask"},
+    "task": "work {\"ms\": 2000}",
     "headers": {"Authorization": "Bearer secret"},
+    "other": {"Authorization": "Bearer somebody-else"},
     "env": ["MODE=test"]
   }]}
 Of stdio, http and url any may be left out, but not all. {addr} and {port} stand for a free port on
@@ -48,7 +50,9 @@ type serverConfig struct {
 	Tool    string            `json:"tool"`
 	Args    json.RawMessage   `json:"args"`
 	Nested  map[string]string `json:"nested"`
+	Task    string            `json:"task"`
 	Headers map[string]string `json:"headers"`
+	Other   map[string]string `json:"other"` // of a second principal
 	Env     []string          `json:"env"`
 }
 
@@ -88,8 +92,19 @@ func (s serverConfig) options(base *options) ([]*options, error) {
 			return nil, fmt.Errorf("%s: nested: %w", s.Name, err)
 		}
 	}
+	if s.Task != "" {
+		if err := one.addTask(s.Task); err != nil {
+			return nil, fmt.Errorf("%s: task: %w", s.Name, err)
+		}
+	}
 	for name, value := range s.Headers {
 		one.header[name] = []string{value}
+	}
+	if len(s.Other) > 0 {
+		one.other = map[string][]string{}
+	}
+	for name, value := range s.Other {
+		one.other[name] = []string{value}
 	}
 	var all []*options
 	if len(s.Stdio) > 0 {

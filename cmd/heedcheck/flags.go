@@ -32,7 +32,11 @@ flags:
   -args JSON                      its arguments (default: guessed from its schema)
   -nested 'KIND=NAME [JSON]'      a tool that asks the client for KIND: sampling, form, url, roots
                                   or ping; may be repeated (default: one that looks like it)
+  -task 'NAME [JSON]'             a tool the calls of which become tasks that take a few seconds (default:
+                                  the slow one, if its calls do)
   -header 'NAME: VALUE'           a header of every HTTP request; may be repeated
+  -other 'NAME: VALUE'            the same for a second principal, who must see nothing of the first; may
+                                  be repeated
   -run REGEXP                     only rules whose names match
   -level MUST|SHOULD|MAY|QoI      only rules that bind as much as this or more (default QoI: all)
   -parallel N                     how many rules to try at the same time (default 4)
@@ -59,6 +63,7 @@ type options struct {
 	env      []string // of compare only
 	url      string
 	header   http.Header
+	other    http.Header // of a second principal; nil: there is none
 	settings transporttest.Setting
 	era      string // as it was given
 	calls    map[transporttest.Need]transporttest.Call
@@ -85,7 +90,14 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&tool, "tool", "", "")
 	flags.StringVar(&arguments, "args", "", "")
 	flags.Func("nested", "", o.addNested)
-	flags.Func("header", "", o.addHeader)
+	flags.Func("task", "", o.addTask)
+	flags.Func("header", "", func(text string) error { return addHeader(o.header, text) })
+	flags.Func("other", "", func(text string) error {
+		if o.other == nil {
+			o.other = http.Header{}
+		}
+		return addHeader(o.other, text)
+	})
 	flags.StringVar(&match, "run", "", "")
 	flags.StringVar(&level, "level", "QoI", "")
 	flags.IntVar(&o.parallel, "parallel", o.parallel, "")
@@ -211,12 +223,22 @@ func (o *options) addNested(text string) error {
 	return err
 }
 
-func (o *options) addHeader(text string) error {
+func (o *options) addTask(text string) error {
+	tool, arguments, _ := strings.Cut(strings.TrimSpace(text), " ")
+	if tool == "" {
+		return errors.New("want NAME, or NAME JSON")
+	}
+	call, err := callOf(tool, arguments)
+	o.calls[transporttest.NeedTask] = call
+	return err
+}
+
+func addHeader(to http.Header, text string) error {
 	name, value, ok := strings.Cut(text, ":")
 	if name = strings.TrimSpace(name); !ok || name == "" {
 		return errors.New("want NAME: VALUE")
 	}
-	o.header[name] = append(o.header[name], strings.TrimSpace(value))
+	to[name] = append(to[name], strings.TrimSpace(value))
 	return nil
 }
 

@@ -23,6 +23,9 @@ func TestWrongUseIsOneLineAndStatusTwo(t *testing.T) {
 		{"-nested", "pizza=x", "--", "x"},
 		{"-nested", "form=", "--", "x"},
 		{"-header", "none", "--", "x"},
+		{"-other", "none", "--", "x"},
+		{"-task", "", "--", "x"},
+		{"-task", "x [1]", "--", "x"},
 		{"-prompt", "soon", "--", "x"},
 		{"ftp://x/y"},
 		{"my-server"},
@@ -65,7 +68,7 @@ func TestListNamesEachRule(t *testing.T) {
 func TestFlagsAreUnderstood(t *testing.T) {
 	o, err := parse([]string{
 		"-era", "stateless", "-json-only=false", "-tool", "wait", "-args", `{"ms":3000}`, "-nested", `sampling=ask {"q":"x"}`, "-nested", "url=login",
-		"-header", "Authorization: Bearer x:y", "-prompt", "3s", "-parallel", "2", "--", "my-server", "--", "-x",
+		"-header", "Authorization: Bearer x:y", "-other", "Authorization: Bearer z", "-task", `work {"n":1}`, "-prompt", "3s", "-parallel", "2", "--", "my-server", "--", "-x",
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"my-server", "--", "-x"}, o.command)
@@ -75,5 +78,8 @@ func TestFlagsAreUnderstood(t *testing.T) {
 	assert.JSONEq(t, `{"q":"x"}`, string(o.calls[transporttest.NeedSampling].Arguments))
 	assert.Equal(t, transporttest.Call{Tool: "login"}, o.calls[transporttest.NeedURL])
 	assert.Equal(t, []string{"Bearer x:y"}, o.header["Authorization"])
+	assert.Equal(t, []string{"Bearer z"}, o.other["Authorization"])
+	assert.Equal(t, "work", o.calls[transporttest.NeedTask].Tool)
+	assert.JSONEq(t, `{"n":1}`, string(o.calls[transporttest.NeedTask].Arguments))
 	assert.Equal(t, 2, o.parallel)
 }

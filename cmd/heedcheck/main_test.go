@@ -12,8 +12,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/heedmcp/heed/cancellation"
 	"github.com/heedmcp/heed/server"
+	"github.com/heedmcp/heed/servercontext"
+	"github.com/heedmcp/heed/tasks"
 	"github.com/heedmcp/heed/transport/stdio"
 	"github.com/heedmcp/heed/transport/streamable"
 	"github.com/heedmcp/heed/transport/transporttest/fixture"
@@ -38,6 +42,8 @@ func behave(mode string, args []string) int {
 		return served(stdio.Serve(context.Background(), newServer(), nil))
 	case "http":
 		return served(serveHTTP(args[0]))
+	case "tasks":
+		return served(stdio.Serve(context.Background(), newTaskServer(), nil))
 	case "hang": // reads nothing, says nothing, and does not want to end
 		signal.Ignore(os.Interrupt, syscall.SIGTERM)
 		select {}
@@ -107,6 +113,25 @@ func newServer() *server.Server {
 		ProgressInterval: -1, Logger: slog.New(slog.DiscardHandler),
 	})
 	fixture.Register(s)
+	return s
+}
+
+// newTaskServer has no fixtures, but a tool that works as a task.
+func newTaskServer() *server.Server {
+	s := server.New(&mcp.Implementation{Name: "tasks", Version: "1.0.0"}, nil)
+	if _, err := tasks.Enable(s, nil); err != nil {
+		panic(err) // nobody has added it before
+	}
+	server.MustAddTool(s, &mcp.Tool{Name: "sleep"}, func(ctx context.Context, _ *servercontext.Request, in struct {
+		MS int `json:"ms"`
+	}) (string, error) {
+		select {
+		case <-ctx.Done():
+			return "", cancellation.Checkpoint(ctx)
+		case <-time.After(time.Duration(in.MS) * time.Millisecond):
+			return "done", nil
+		}
+	}, tasks.Tool(tasks.ToolOptions{Support: tasks.WhenPossible}))
 	return s
 }
 

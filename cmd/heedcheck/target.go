@@ -23,11 +23,11 @@ func (o *options) target() (t *transporttest.Target, shut func()) {
 		return t, func() {}
 	case len(o.command) == 0:
 		t.Open = func(context.Context) (*transporttest.Endpoint, error) {
-			return &transporttest.Endpoint{URL: o.url, Header: o.header}, nil
+			return &transporttest.Endpoint{URL: o.url, Header: o.header, Other: o.other}, nil
 		}
 		return t, func() {}
 	}
-	l := &launcher{command: o.command, env: o.env, url: o.url, header: o.header, within: o.limits.Start}
+	l := &launcher{command: o.command, env: o.env, url: o.url, header: o.header, other: o.other, within: o.limits.Start}
 	t.Open, t.Restart = l.shared, l.own
 	return t, l.close
 }
@@ -38,6 +38,7 @@ type launcher struct {
 	env     []string
 	url     string
 	header  http.Header
+	other   http.Header
 	within  time.Duration
 
 	mu      sync.Mutex // guards the fields below
@@ -71,7 +72,7 @@ func (l *launcher) shared(ctx context.Context) (*transporttest.Endpoint, error) 
 	if l.err != nil {
 		return nil, l.err
 	}
-	return &transporttest.Endpoint{URL: l.running.url, Header: l.header}, nil
+	return &transporttest.Endpoint{URL: l.running.url, Header: l.header, Other: l.other}, nil
 }
 
 // own is a server for one rule.
@@ -80,7 +81,7 @@ func (l *launcher) own(ctx context.Context) (*transporttest.Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &transporttest.Endpoint{URL: s.url, Header: l.header, Life: transporttest.ProcessLife(s.process)}, nil
+	return &transporttest.Endpoint{URL: s.url, Header: l.header, Other: l.other, Life: transporttest.ProcessLife(s.process)}, nil
 }
 
 // start starts a server and waits until it listens.

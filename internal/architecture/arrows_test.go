@@ -58,6 +58,12 @@ var arrows = []arrow{
 		why:     "the contract of transports is tried from outside, whatever the transport",
 	},
 	{
+		pattern: "transport/transporttest/fixture",
+		heed:    []string{"cancellation", "servercontext", "server", "tasks"},
+		foreign: []string{"*"},
+		why:     "fixtures are handlers on a server, and may be called as tasks",
+	},
+	{
 		pattern: "transport/*",
 		heed:    []string{"cancellation", "servercontext", "server", "internal/*"},
 		foreign: []string{"*"},

@@ -20,8 +20,10 @@ type call struct {
 	token    string // the progress token, "" without one
 	message  wire.Message
 	answered bool
-	asked    bool // answered by a result that asks for input
-	stopped  int  // cancels that were for it while it was in flight
+	asked    bool   // answered by a result that asks for input
+	stopped  int    // cancels that were for it while it was in flight
+	task     string // the id of the task that it has become, "" when it has not
+	wishes   int    // tasks/cancel for that
 }
 
 // argument is an argument of a tool's call.
@@ -110,6 +112,20 @@ func (b *broken) find(id string) *call {
 	return nil
 }
 
+// task is the call that has become the task that a request names, or nil.
+func (b *broken) task(request *call) *call {
+	var id string
+	if json.Unmarshal(request.message.Param("taskId"), &id) != nil || id == "" {
+		return nil
+	}
+	for _, c := range b.calls {
+		if c.task == id {
+			return c
+		}
+	}
+	return nil
+}
+
 // flying are the calls in flight.
 func (b *broken) flying() []*call {
 	var all []*call
@@ -173,6 +189,10 @@ func (b *broken) received(m wire.Message, chunk []wire.Message) bool {
 		var meta map[string]json.RawMessage
 		_ = json.Unmarshal(m.Param("_meta"), &meta)
 		c.token = string(meta["progressToken"])
+		t := b.task(c)
+		if t != nil && m.Method == "tasks/cancel" {
+			t.wishes++
+		}
 		if b.fault.request != nil && !b.fault.request(b, c, chunk) {
 			return false
 		}
@@ -217,7 +237,13 @@ func (b *broken) sent(m wire.Message) bool {
 			return true
 		}
 		c.answered = true
-		c.asked = strings.Contains(string(m.Result), `"input_required"`)
+		c.asked = c.method == "tools/call" && strings.Contains(string(m.Result), `"input_required"`)
+		var result struct {
+			TaskID string `json:"taskId"`
+		}
+		if c.method == "tools/call" && json.Unmarshal(m.Result, &result) == nil {
+			c.task = result.TaskID
+		}
 		return b.fault.answer == nil || b.fault.answer(b, c, m)
 	}
 	if m.IsRequest() {

@@ -35,6 +35,7 @@ type client struct {
 	life         Life
 	stream       *wire.Stream
 	http         *wire.HTTP
+	other        http.Header // of another principal; nil: there is none
 	version      string
 	session      string // the Mcp-Session-Id
 	capabilities string // as JSON
@@ -120,12 +121,13 @@ func (p *probe) another(endpoint *Endpoint, version, capabilities string) *clien
 	}
 	c := &client{p: p, life: endpoint.Life, version: version, capabilities: capabilities}
 	c.http = &wire.HTTP{Log: p.log, URL: endpoint.URL, Transport: transport, Header: endpoint.Header}
+	c.other = endpoint.Other
 	return c
 }
 
 // sibling is a client of its own of the same HTTP endpoint.
 func (c *client) sibling() *client {
-	d := &client{p: c.p, life: c.life, http: c.http, version: c.version, capabilities: c.capabilities}
+	d := &client{p: c.p, life: c.life, http: c.http, other: c.other, version: c.version, capabilities: c.capabilities}
 	d.lastID.Store(c.lastID.Load() + 1000)
 	d.shakeHands()
 	return d

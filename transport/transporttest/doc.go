@@ -12,6 +12,9 @@
 //		})
 //	}
 //
+// A server with the extension io.modelcontextprotocol/tasks is tried for tasks/cancel as well; an
+// [Endpoint] with a second principal also for the isolation of tasks.
+//
 // Any other server can be tried too, a process or a URL ([Command], [Check]): rules that
 // look behind the wire are skipped then, and a tool that takes a few seconds takes
 // the place of the fixtures.

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/server"
+	"github.com/heedmcp/heed/tasks"
 	"github.com/heedmcp/heed/transport/stdio"
 	"github.com/heedmcp/heed/transport/streamable"
 	"github.com/heedmcp/heed/transport/transporttest"
 	"github.com/heedmcp/heed/transport/transporttest/fixture"
 	"github.com/heedmcp/heed/transport/transporttest/wire"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -24,7 +26,23 @@ func newServer() *server.Server {
 		ProgressInterval: -1, Logger: slog.New(slog.DiscardHandler),
 	})
 	fixture.Register(s)
+	if _, err := tasks.Enable(s, nil); err != nil {
+		panic(err) // nobody has added it before
+	}
 	return s
+}
+
+// Those who use the endpoints in memory, by their tokens.
+const (
+	somebody     = "Bearer somebody"
+	somebodyElse = "Bearer somebody-else"
+)
+
+// withAuthorization lets those in who say who they are.
+func withAuthorization(next http.Handler) http.Handler {
+	return auth.RequireBearerToken(func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
+	}, nil)(next)
 }
 
 // inMemory serves the fixtures over pipes, each time with a new server, which is
@@ -146,9 +164,9 @@ func inMemoryHTTP(o *streamable.Options, wrap func(http.Handler) http.Handler) *
 	return &transporttest.Target{Open: func(context.Context) (*transporttest.Endpoint, error) {
 		s := newServer()
 		h := streamable.NewHandler(s, o)
-		var outer http.Handler = h
+		outer := withAuthorization(h)
 		if wrap != nil {
-			outer = wrap(h)
+			outer = wrap(outer)
 		}
 		return openMemory(s, h, outer), nil
 	}}
@@ -182,6 +200,7 @@ func openMemory(s *server.Server, h *streamable.Handler, outer http.Handler) *tr
 	}
 	return &transporttest.Endpoint{
 		URL: "http://mem.example/mcp", Transport: transport,
+		Header: http.Header{"Authorization": {somebody}}, Other: http.Header{"Authorization": {somebodyElse}},
 		Life: transporttest.Life{
 			Ended:    ended,
 			Shutdown: func() error { shutDown(); return nil },

@@ -85,7 +85,7 @@ func killed(t *testing.T, target *transporttest.Target, setting transporttest.Se
 
 // For each rule there is a server that breaks it and nothing else.
 func TestEachRuleFindsItsFaultOnStreams(t *testing.T) {
-	for i, m := range mutants() {
+	for i, m := range slices.Concat(mutants(), taskMutants()) {
 		t.Run(m.rule+"/"+m.setting.String(), func(t *testing.T) {
 			t.Parallel()
 			killed(t, inMemory(&m.fault), m.setting, m.rule, m.also, i)
@@ -106,10 +106,10 @@ func TestEachRuleHasAMutant(t *testing.T) {
 	var mu sync.Mutex
 	mu.Lock()
 	defer mu.Unlock()
-	for _, m := range mutants() {
+	for _, m := range slices.Concat(mutants(), taskMutants()) {
 		known[m.rule] = true
 	}
-	for _, m := range httpMutants() {
+	for _, m := range slices.Concat(httpMutants(), webTaskMutants()) {
 		known[m.rule] = true
 	}
 	for _, rule := range transporttest.Rules() {

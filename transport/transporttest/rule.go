@@ -33,6 +33,8 @@ const (
 	NeedURL      Need = "a tool that elicits by URL"
 	NeedRoots    Need = "a tool that lists the client's roots"
 	NeedPing     Need = "a tool that pings the client"
+	NeedTask     Need = "a tool the calls of which become tasks"
+	NeedOther    Need = "a second principal"
 )
 
 // Rule is one thing that a server does, or does not do, about cancellation.
@@ -61,12 +63,13 @@ const (
 	pageBasic     = "basic"
 	pageInput     = "basic/patterns/multi-round-trip-requests"
 	pageListen    = "basic/patterns/subscriptions"
+	pageTasks     = "extension io.modelcontextprotocol/tasks"
 )
 
 // Rules returns all rules, in an order that goes from the simple to the strange.
 func Rules() []Rule {
 	return slices.Concat(
 		silenceRules, responseRules, strayRules, idRules, orderRules, isolationRules, disconnectRules,
-		nestedRules, roundRules, handlerRules, featureRules, batchRules, sessionRules, lifeRules, loadRules,
+		nestedRules, roundRules, taskRules, handlerRules, featureRules, batchRules, sessionRules, lifeRules, loadRules,
 	)
 }

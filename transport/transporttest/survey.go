@@ -16,6 +16,9 @@ type survey struct {
 	calls   map[Need]Call              // of the tools that are found or given, besides fixtures
 	lasts   time.Duration              // of the slow tool, when it is left alone
 	reports bool                       // the slow tool reports progress
+	tasks   bool                       // the server has the extension of tasks, and clients can name it
+	asTask  time.Duration              // how long the tool that becomes a task takes, when it is left alone
+	other   bool                       // there is a second principal
 	why     map[Need]string            // why there is no call for a need
 	end     bool
 	ask     bool // the service can be asked to end
@@ -49,6 +52,8 @@ func (s *survey) make(p *probe) {
 		p.errorf("the server opens no session, so that no request can be named by another")
 	}
 	c.fenceWithin(p.limits.Start, "first of all")
+	s.other = c.other != nil
+	s.tasks = c.hasTasks()
 	s.list(c)
 	if s.fixtures() {
 		return
@@ -58,6 +63,7 @@ func (s *survey) make(p *probe) {
 	}
 	s.find()
 	s.measure(c)
+	s.measureTask(c)
 }
 
 // list asks for the tools.
@@ -173,6 +179,10 @@ func (s *survey) missing(need Need) string {
 		return unless(s.end, "cannot be judged from outside: the end of the service cannot be seen")
 	case NeedShutdown:
 		return unless(s.ask, "cannot be judged from outside: the service cannot be asked to end")
+	case NeedOther:
+		return unless(s.other, "cannot be judged from outside: no second principal is given")
+	case NeedTask:
+		return s.missingTask()
 	case NeedReports:
 		if s.fixtures() || s.reports && s.missing(NeedSlow) == "" {
 			return ""

@@ -93,6 +93,7 @@ type Endpoint struct {
 	URL       string
 	Transport http.RoundTripper // nil: one for HTTP/1.1 over TCP
 	Header    http.Header       // of all requests, such as Authorization
+	Other     http.Header       // the same of somebody else; nil: nobody else can be had
 }
 
 // Command returns a Target.Dial that starts a process for each connection and kills its

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -357,7 +358,7 @@ func httpMutants() []webMutant {
 }
 
 func TestEachRuleFindsItsFaultOverHTTP(t *testing.T) {
-	for i, m := range httpMutants() {
+	for i, m := range slices.Concat(httpMutants(), webTaskMutants()) {
 		t.Run(m.rule+"/"+m.setting.String(), func(t *testing.T) {
 			t.Parallel()
 			target := inMemoryHTTP(m.options, func(next http.Handler) http.Handler { return &brokenWeb{next: next, fault: m.fault} })
