@@ -100,9 +100,12 @@ type SessionOptions struct {
 // since only the transport knows what that should mean: it calls Close. When
 // the server is draining, Open returns a session that refuses all requests.
 func (s *Server) Open(ctx context.Context, o SessionOptions) *Session {
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
 	ss := &Session{
 		server:  s,
-		context: context.WithoutCancel(ctx),
+		context: ctx,
 		values:  servercontext.NewSession(o.ID),
 		o:       o,
 	}

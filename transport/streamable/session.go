@@ -25,14 +25,14 @@ type session struct {
 	principal string // who opened it, "" for nobody in particular
 	version   string // the revision of the handshake
 	inner     *server.Session
-	listener  *listener // the stream for what belongs to no request
+	listener  listener // the stream for what belongs to no request; has a lock of its own
 
 	ended atomic.Bool // set once, by end
 
 	// The table's mu guards these.
 	place  *list.Element // where it is in the table's order, nil when it is out
 	active int           // HTTP requests that are being served
-	used   time.Time     // when it was last acquired or released
+	used   time.Duration // when it was last acquired or released, by the table's clock
 
 	mu       sync.Mutex         // guards the fields below; no lock is taken while it is held
 	last     uint64             // number of the last stream; the listener's is 0
@@ -84,7 +84,7 @@ func (h *Handler) openSession(p *post) {
 		id:        rand.Text(), // 130 bits, letters and digits
 		principal: principalOf(p.token),
 	}
-	s.listener = &listener{s: s}
+	s.listener.s = s
 	s.inner = h.server.Open(context.Background(), server.SessionOptions{
 		ID: s.id, Send: s.listener.send, Unordered: true, NoStateless: true,
 	})

@@ -18,8 +18,9 @@ var errTooManySessions = errors.New("streamable: too many sessions")
 
 // table holds the sessions of a handler.
 type table struct {
-	max  int           // 0 or less: no bound; never changed
-	idle time.Duration // 0 or less: none expires; never changed
+	max   int           // 0 or less: no bound; never changed
+	idle  time.Duration // 0 or less: none expires; never changed
+	start time.Time     // of its clock; never changed
 
 	mu       sync.Mutex // guards the fields below and those of sessions that say so
 	sessions map[string]*session
@@ -29,9 +30,12 @@ type table struct {
 }
 
 func (t *table) init(maximum int, idle time.Duration) {
-	t.max, t.idle = maximum, idle
+	t.max, t.idle, t.start = maximum, idle, time.Now()
 	t.sessions = map[string]*session{}
 }
+
+// now is the time on the table's clock: a third of a time.Time, for each session.
+func (t *table) now() time.Duration { return time.Since(t.start) }
 
 // add takes a session in, and another one out if there are too many. It returns
 // an error when all of them are in use.
@@ -48,7 +52,7 @@ func (t *table) add(s *session) (evicted *session, err error) {
 		t.removeLocked(evicted)
 	}
 	t.sessions[s.id] = s
-	s.used = time.Now()
+	s.used = t.now()
 	s.place = t.order.PushBack(s)
 	if t.idle > 0 && t.timer == nil {
 		t.timer = time.AfterFunc(t.idle, t.expire)
@@ -90,7 +94,7 @@ func (t *table) release(s *session) {
 }
 
 func (t *table) touchLocked(s *session) {
-	s.used = time.Now()
+	s.used = t.now()
 	if s.place != nil {
 		t.order.MoveToBack(s.place)
 	}
@@ -117,11 +121,11 @@ func (t *table) removeLocked(s *session) {
 func (t *table) expire() {
 	var expired []*session
 	t.mu.Lock()
-	now := time.Now()
+	now := t.now()
 	for e := t.order.Front(); e != nil; e = t.order.Front() {
 		s := e.Value.(*session)
-		if now.Sub(s.used) < t.idle {
-			t.timer.Reset(t.idle - now.Sub(s.used))
+		if now-s.used < t.idle {
+			t.timer.Reset(t.idle - (now - s.used))
 			break
 		}
 		if s.busyLocked() {
