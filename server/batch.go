@@ -35,7 +35,11 @@ func (ss *Session) receiveBatch(msg []byte, reply Reply, x *Extra, start func(*C
 			fault = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "initialize must not be part of a batch"}
 		}
 		b.add()
-		ss.Accept(&m, fault, &batchReply{batch: b}, x, start)
+		r := &batchReply{batch: b}
+		if whole, ok := reply.(Splitter); ok {
+			r.part = whole.Part()
+		}
+		ss.Accept(&m, fault, r, x, start)
 	}
 	b.done(nil)
 }
@@ -82,10 +86,14 @@ func (b *batch) done(answer []byte) {
 // batchReply is the Reply of one request of a batch.
 type batchReply struct {
 	batch *batch
+	part  Reply // its own part of batch.to; nil: that has none
 	once  sync.Once
 }
 
 func (r *batchReply) Send(msg []byte) error {
+	if r.part != nil {
+		return r.part.Send(msg)
+	}
 	r.batch.mu.Lock()
 	defer r.batch.mu.Unlock()
 	if r.batch.ended {
@@ -101,5 +109,10 @@ func (r *batchReply) Answer(msg []byte, code int) {
 // Silence may be called while another request of the batch is sending, and must
 // not wait for it.
 func (r *batchReply) Silence() {
-	r.once.Do(func() { go r.batch.done(nil) })
+	r.once.Do(func() {
+		if r.part != nil {
+			r.part.Silence()
+		}
+		go r.batch.done(nil)
+	})
 }

@@ -59,6 +59,8 @@ type Call struct {
 	operation atomic.Pointer[operation] // what the call attends; set by Run, nil for most
 	yield     chan attended             // what the operation gives it; set with operation
 
+	parked  bool          // answered with a question for the client, its handler runs on; set by operation.park, read by report
+	lingers bool          // left while its handler ran; guarded by the session's mu, set by forget
 	left    atomic.Bool   // taken out of the session's calls; set by leave
 	slot    atomic.Uint32 // which slots are held: see slots.go
 	silent  atomic.Bool   // reply.Silence was called or will be; set by silence
@@ -134,7 +136,9 @@ func (c *Call) Run() {
 		c.handler.Store(handlerRunning)
 		result, err = c.serve()
 	} else {
-		err = c.source.Requested()
+		cancelled := c.source.Requested()
+		c.endAwaited(cancelled)
+		err = cancelled
 	}
 }
 
@@ -348,27 +352,6 @@ func (c *Call) notify(method string, params []byte) error {
 func (c *Call) name() string {
 	s, _ := jsonrpc.Unquote(c.params.name)
 	return s
-}
-
-// callContext is the context of a call's handler: the token's, in which the call
-// itself can be found.
-type callContext Call
-
-type callKey struct{}
-
-func (c *callContext) Deadline() (time.Time, bool) { return c.source.Context().Deadline() }
-func (c *callContext) Done() <-chan struct{}       { return c.source.Context().Done() }
-func (c *callContext) Err() error                  { return c.source.Context().Err() }
-func (c *callContext) Value(key any) any {
-	if key == (callKey{}) {
-		return (*Call)(c)
-	}
-	return c.source.Context().Value(key)
-}
-
-func callFrom(ctx context.Context) *Call {
-	c, _ := ctx.Value(callKey{}).(*Call)
-	return c
 }
 
 // panicError is what a handler that panicked has returned. Its text goes to

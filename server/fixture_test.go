@@ -91,47 +91,51 @@ func (f *fixture) Events(tag string) []string {
 }
 
 // Await waits for an event and returns it.
-func (f *fixture) Await(tag, name string) event {
+func (f *fixture) Await(tag, name string) (found event) {
 	f.t.Helper()
-	late := time.NewTimer(patience())
-	defer late.Stop()
-	for {
-		f.mu.Lock()
+	f.await(fmt.Sprintf("%q of %s", name, tag), func() bool {
 		for _, e := range f.events {
 			if e.Tag == tag && e.Name == name {
-				f.mu.Unlock()
-				return e
+				found = e
+				return true
 			}
 		}
-		changed := f.changed
-		f.mu.Unlock()
-		select {
-		case <-changed:
-		case <-late.C:
-			f.t.Fatalf("%s never came to %q", tag, name)
-		}
-	}
+		return false
+	})
+	return found
 }
 
 // Done waits until the observer was told of the request with that id.
-func (f *fixture) Done(id any) server.RequestDone {
+func (f *fixture) Done(id any) (found server.RequestDone) {
+	f.t.Helper()
+	f.await(fmt.Sprintf("end of request %v", id), func() bool {
+		for _, d := range f.done {
+			if d.ID == idText(f.t, id) {
+				found = d
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// await waits until ok, which is called with mu locked.
+func (f *fixture) await(what string, ok func() bool) {
 	f.t.Helper()
 	late := time.NewTimer(patience())
 	defer late.Stop()
 	for {
 		f.mu.Lock()
-		for _, d := range f.done {
-			if d.ID == idText(f.t, id) {
-				f.mu.Unlock()
-				return d
-			}
-		}
-		changed := f.changed
+		done, changed := ok(), f.changed
 		f.mu.Unlock()
+		if done {
+			return
+		}
 		select {
 		case <-changed:
 		case <-late.C:
-			f.t.Fatalf("request %v never ended", id)
+			f.t.Fatalf("no %s", what)
 		}
 	}
 }

@@ -21,13 +21,15 @@ type InFlight struct {
 }
 
 // InFlight lists the requests whose handlers are waiting or running, cancelled
-// ones included, the oldest first.
+// ones included, the oldest first. A handler that is parked belongs to no request; one
+// that was cancelled while it was parked is listed until it returns.
 func (s *Server) InFlight() []InFlight {
 	var all []InFlight
 	for _, ss := range s.openSessions() {
 		for _, c := range ss.snapshot() {
 			all = append(all, c.describe())
 		}
+		all = append(all, ss.unattended()...)
 	}
 	slices.SortFunc(all, func(a, b InFlight) int { return a.Accepted.Compare(b.Accepted) })
 	return all

@@ -112,12 +112,21 @@ func TestInitialize_MalformedParams(t *testing.T) {
 		"capabilities":    {"capabilities": []int{}},
 		"sampling":        {"capabilities": M{"sampling": 7}},
 		"roots":           {"capabilities": M{"roots": "x"}},
+		"roots array":     {"capabilities": M{"roots": []int{}}},
+		"deep":            {"capabilities": M{"roots": M{"listChanged": "yes"}}},
+		"extensions":      {"capabilities": M{"extensions": "x"}},
+		"icons":           {"clientInfo": M{"name": "c", "icons": M{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubbleWith(t, nil, peerOptions{Raw: true}, func(t *testing.T, f *fixture, p *peer) {
 				params["protocolVersion"] = server.Version20251125
 				p.Request(1, "initialize", params)
-				require.EqualValues(t, sdkrpc.CodeInvalidParams, p.Answer(1).Code())
+				m := p.Answer(1)
+				require.EqualValues(t, sdkrpc.CodeInvalidParams, m.Code())
+				require.Contains(t, m.Error.Message, "must be", "it says what is wrong")
+				for _, internal := range []string{"mcp.", "Go ", "json:", "struct", "Capabilities"} {
+					require.NotContains(t, m.Error.Message, internal, "and nothing of how it is read")
+				}
 				require.Empty(t, p.ss.InitializeVersion(), "it may try again")
 				require.Nil(t, p.Initialize(server.Version20251125).Error)
 			})
@@ -207,4 +216,16 @@ func TestSessionOptions_Version(t *testing.T) {
 			ss.Close(0, "")
 		}
 	})
+}
+
+// A server needs a name. A version it may go without: the schema wants a text, of any length.
+func TestNew_Implementation(t *testing.T) {
+	for _, nameless := range []*mcp.Implementation{nil, {}, {Version: "1", Title: "t"}} {
+		_, err := server.TryNew(nameless, nil)
+		require.EqualError(t, err, "server: the implementation needs a name")
+		require.Panics(t, func() { server.New(nameless, nil) })
+	}
+	p := newPeer(t, server.New(&mcp.Implementation{Name: "s"}, nil), peerOptions{Raw: true})
+	p.Initialize(server.Version20251125)
+	require.Equal(t, M{"name": "s", "version": ""}, p.Result("init")["serverInfo"])
 }

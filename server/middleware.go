@@ -19,10 +19,15 @@ type Handler func(ctx context.Context, req *servercontext.Request) (result any, 
 // what next returns can be looked at and replaced.
 type Middleware func(next Handler) Handler
 
-// Use adds middleware around every method: requests and notifications,
+// Use adds middleware around every handler: of requests and of notifications,
 // built-in and custom, initialize included. The first one is the outermost, and
 // later calls of Use add inside of earlier ones. Requests that are already running
 // are not affected. Middleware that is nil is left out.
+//
+// What has no handler does not pass it: notifications/cancelled, which is applied where it
+// is read, so that nothing can hold a Stop up; responses of the client to nested calls;
+// requests that are refused before their turn (an unknown method, a duplicate id, a full or
+// draining session, malformed _meta); notifications that nothing is registered for.
 //
 // initialize runs on the goroutine that reads, since what follows depends
 // on it: middleware must not block there.

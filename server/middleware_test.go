@@ -190,3 +190,27 @@ func TestRemoveTools(t *testing.T) {
 		require.Empty(t, p.Result(4)["tools"], "an empty list, and no error: the capability was advertised")
 	})
 }
+
+// A cancel does not pass middleware: nothing may hold it up.
+func TestUse_CancelsGoPast(t *testing.T) {
+	eachEra(t, func(t *testing.T, f *fixture, p *peer) {
+		f.Server.Use(func(next server.Handler) server.Handler {
+			return func(ctx context.Context, req *servercontext.Request) (any, error) {
+				f.add("passed", req.Method(), nil)
+				if req.Method() != "tools/call" {
+					<-ctx.Done() // whatever passes is held up
+				}
+				return next(ctx, req)
+			}
+		})
+		p.Call(1, "cancel_wait", tagged{Tag: "w"})
+		f.Await("w", "started")
+		p.Notify("notifications/no/such", nil)
+		p.Request(2, "no/such", nil)
+		require.NotZero(t, p.Answer(2).Code())
+		p.Cancel(1, "stop")
+		require.Equal(t, "stop", f.Await("w", "observed").Reason)
+		p.Silent(1)
+		require.Equal(t, []string{"tools/call"}, f.Events("passed"))
+	})
+}

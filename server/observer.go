@@ -10,8 +10,13 @@ import (
 // be nil. The functions are called on the goroutine of the request, must be safe for
 // concurrent use and should return soon; their panics are contained and logged.
 type Observer struct {
-	// RequestDone is called once for every request whose handler has returned,
-	// or that was cancelled before its handler started.
+	// RequestDone is called once for every request that has ended: its handler has
+	// returned, or it was cancelled before its handler started, or, in the stateless
+	// era, it was answered with a question and its handler waits for the retry (Parked).
+	//
+	// How a parked handler ends is told with its last retry. When there is none, because it was
+	// cancelled while parked or nobody came for what it returned, RequestDone is called
+	// once more with the id that it was parked for.
 	RequestDone func(RequestDone)
 
 	// Unresponsive is called for a cancelled handler that has not returned within
@@ -47,6 +52,9 @@ type RequestDone struct {
 
 	// Answered says whether a response was written.
 	Answered bool
+	// Parked says that the handler has not returned: the response asks the client for
+	// input. Returned is then when the handler was parked.
+	Parked bool
 	// Err is what the handler returned, also when the peer was not told.
 	Err error
 }

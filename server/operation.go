@@ -24,6 +24,8 @@ import (
 //	P4  Only a retry by the same principal, of the same request, with the state of
 //	    the last round resumes an operation, and only once.
 //	P5  What became of a parked operation is told to its next retry.
+//	P6  The observer is told once of each handler's end: with the request that attends, or,
+//	    when none does or will, by the id that it was parked for last.
 //
 // Lock order: operation.mu, then Server.mu or Session.mu. Call.out and Call.mu
 // are not taken while operation.mu is held.
@@ -55,9 +57,11 @@ type operation struct {
 	round    int                        // how often the operation has parked
 	flush    *time.Timer                // will park the operation; nil when nothing is to be asked
 	expiry   *time.Timer                // ends a parked operation; nil while attended
-	parkedIn *Session                   // where it was parked last, which may be another session than first's
+	last     *Call                      // the request it was parked for last, maybe of another session than first's
+	lingers  bool                       // it was cancelled while parked and its handler runs on; set by end
 	over     bool                       // the handler has returned
 	outcome  attended                   // and with this
+	returned time.Time                  // and then
 }
 
 // parkedQuestion is one question to the client.
@@ -100,7 +104,7 @@ func (op *operation) run() {
 func (op *operation) ended(outcome attended) {
 	op.source.Finish()
 	op.mu.Lock()
-	op.over, op.outcome = true, outcome
+	op.over, op.outcome, op.returned = true, outcome, time.Now()
 	if op.flush != nil {
 		op.flush.Stop()
 		op.flush = nil
@@ -111,15 +115,20 @@ func (op *operation) ended(outcome attended) {
 	if current != nil || cancelled != nil {
 		op.unparkLocked()
 	}
+	parked, lingered := op.expiry != nil, op.lingers
 	op.mu.Unlock()
-	op.first.session.ended(op)
 	switch {
 	case current != nil:
+		op.first.session.ended(op)
 		current.yield <- outcome
-	case cancelled != nil:
-		op.first.log().Debug("parked request ended", "origin", cancelled.Origin.String(), "reason", cancelled.Reason, "error", outcome.err)
+		return
+	case lingered:
+		op.first.session.lingers(-1)
 	}
-	// Otherwise the outcome waits for the retry (P5), until op expires.
+	if !parked {
+		op.report(cancelled)
+	} // otherwise the outcome waits for the retry (P5), until op expires
+	op.first.session.ended(op)
 }
 
 // invoke is Call.invoke for an operation; see there.
@@ -169,7 +178,7 @@ func (op *operation) cancelled(c *Call) {
 		op.source.Cancel(cancelled.Origin, cancelled.Reason)
 		return
 	}
-	op.end(cancelled.Origin, cancelled.Reason)
+	op.end(0, cancelled.Origin, cancelled.Reason)
 }
 
 // ask puts a question to the client and waits for the retry that answers it.
@@ -261,35 +270,46 @@ func (op *operation) park() {
 	})
 	op.current = nil
 	op.expiry = time.AfterFunc(lifetime, func() {
-		op.end(cancellation.Timeout, fmt.Sprintf("no input from the client within %v", lifetime))
+		op.end(0, cancellation.Timeout, fmt.Sprintf("no input from the client within %v", lifetime))
 	})
-	op.parkedIn = c.session
+	op.last, c.parked = c, true
 	c.session.parkedFor(c.id, op)
 	op.mu.Unlock()
 	c.yield <- attended{required, err}
 }
 
-// end cancels a parked operation, or forgets one whose outcome nobody came for.
-func (op *operation) end(origin cancellation.Origin, reason string) {
+// end cancels a parked operation, or forgets one whose outcome nobody came for. round is
+// the one that it must be parked in, 0 for any.
+func (op *operation) end(round int, origin cancellation.Origin, reason string) {
 	op.mu.Lock()
-	if op.current != nil {
+	if op.current != nil || round != 0 && op.round != round {
 		op.mu.Unlock()
 		return // resumed meanwhile
 	}
+	forgotten := op.over && op.expiry != nil
 	op.unparkLocked()
+	accepted := !op.over && op.source.Cancel(origin, reason)
+	if accepted {
+		op.lingers = true
+		op.first.session.lingers(1)
+	}
+	op.mu.Unlock()
+	switch {
+	case accepted:
+		time.AfterFunc(op.first.server.options.Grace, op.overdue)
+	case forgotten:
+		op.report(nil)
+	}
+}
+
+// overdue is called when an operation that was cancelled while parked has had the grace period.
+func (op *operation) overdue() {
+	op.mu.Lock()
 	over := op.over
 	op.mu.Unlock()
-	if over || !op.source.Cancel(origin, reason) {
-		return
+	if !over {
+		op.last.reportUnresponsive(op.source.Requested())
 	}
-	time.AfterFunc(op.first.server.options.Grace, func() {
-		op.mu.Lock()
-		over := op.over
-		op.mu.Unlock()
-		if !over {
-			op.first.reportUnresponsive(op.source.Requested())
-		}
-	})
 }
 
 // unparkLocked takes op out of where a retry, a cancel or a shutdown finds it.
@@ -301,7 +321,7 @@ func (op *operation) unparkLocked() {
 	op.expiry.Stop()
 	op.expiry = nil
 	op.first.server.unpark(op)
-	op.parkedIn.unparked(op)
+	op.last.session.unparked(op)
 }
 
 // resume continues the operation that a retry belongs to, and attends it (P4).

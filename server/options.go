@@ -71,7 +71,10 @@ type Options struct {
 	DrainGrace time.Duration
 
 	// MaxInFlight bounds the requests of one session that are queued or running; a
-	// further one is refused with -32603. 0: 16384; negative: no bound.
+	// further one is refused with -32603. A cancelled request makes room at once. Its
+	// handler, if it runs on, is counted apart: while as many of those are left, requests
+	// are refused as well. Of requests of the stateless era over HTTP, which have no
+	// session, only the latter are bounded, all together. 0: 16384; negative: no bound.
 	MaxInFlight int
 	// MaxConcurrent bounds the handlers that run at the same time in the whole
 	// server; further requests wait their turn and can be cancelled while they do.

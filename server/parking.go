@@ -41,6 +41,14 @@ func (ss *Session) began(op *operation) {
 	put(&ss.operations, op, struct{}{})
 }
 
+// lingers counts handlers that were cancelled while they were parked.
+func (ss *Session) lingers(n int) {
+	ss.mu.Lock()
+	ss.lingering += n
+	ss.mu.Unlock()
+	ss.server.counters.lingering.Add(int64(n))
+}
+
 // ended notes that its handler has returned.
 func (ss *Session) ended(op *operation) {
 	ss.mu.Lock()
@@ -78,7 +86,7 @@ func (ss *Session) cancelParked(id jsonrpc.ID, reason string) bool {
 	if op == nil {
 		return false
 	}
-	op.end(cancellation.Peer, reason)
+	op.end(0, cancellation.Peer, reason)
 	return true
 }
 
@@ -94,7 +102,22 @@ func (ss *Session) endOperations(origin cancellation.Origin, reason string) {
 	}
 	ss.mu.Unlock()
 	for _, op := range all {
-		op.end(origin, reason)
+		op.end(0, origin, reason)
+	}
+}
+
+// endAwaited ends the operation that c was to resume, when c was cancelled while it
+// waited for its turn: stopping a retry stops what it continues (P2).
+func (c *Call) endAwaited(cancelled *cancellation.Error) {
+	if !c.method.input || !c.rev.stateless {
+		return
+	}
+	state, err := c.openRetry()
+	if err != nil || state == nil {
+		return
+	}
+	if op := c.server.parkedOperation(state.Operation); op != nil {
+		op.end(state.Round, cancelled.Origin, cancelled.Reason)
 	}
 }
 
@@ -104,11 +127,11 @@ func (ss *Session) unattended() []InFlight {
 	var all []InFlight
 	for _, op := range ss.snapshotOperations() {
 		op.mu.Lock()
-		alone := op.current == nil && !op.over
+		alone, last := op.lingers && !op.over, op.last
 		op.mu.Unlock()
 		if alone {
-			f := op.first.describe()
-			f.Cancelled = op.source.Requested()
+			f := last.describe()
+			f.Accepted, f.Cancelled = op.first.accepted, op.source.Requested()
 			all = append(all, f)
 		}
 	}

@@ -26,6 +26,16 @@ type Reply interface {
 	Silence()
 }
 
+// Splitter is a [Reply] that can tell the requests of a batch apart, of a transport that
+// queues what it is given: what waits of a request that is cancelled can then be taken
+// back while the others' stays.
+type Splitter interface {
+	Reply
+	// Part returns where the messages of one request of the batch go. Only its Send and
+	// Silence are called; neither ends the batch. It is called while the batch is read.
+	Part() Reply
+}
+
 // discard is the Reply of what nobody may be told about.
 type discard struct{}
 

@@ -12,26 +12,43 @@ import (
 // report tells operators how the request ended.
 func (c *Call) report(cancelled *cancellation.Error, err error, returned time.Time, answered bool) {
 	requested, observed := c.times()
-	if cancelled != nil && observed.IsZero() {
-		observed = returned
-	}
-	if cancelled != nil {
-		c.logCancelled(cancelled, err, requested, observed, returned)
-	} else if err != nil {
-		c.logFailure(err)
+	c.tell(cancelled, RequestDone{
+		Started: c.started, Requested: requested, Observed: observed, Returned: returned,
+		Answered: answered, Parked: c.parked, Err: err,
+	})
+}
+
+// report tells operators how an operation ended that no request attends (P6).
+func (op *operation) report(cancelled *cancellation.Error) {
+	op.mu.Lock()
+	last, err, returned := op.last, op.outcome.err, op.returned
+	op.mu.Unlock()
+	requested, observed := op.source.Times()
+	last.tell(cancelled, RequestDone{
+		Started: op.first.started, Requested: requested, Observed: observed, Returned: returned, Err: err,
+	})
+}
+
+// tell completes d with what identifies the request, and gives it to the logger and
+// the observer.
+func (c *Call) tell(cancelled *cancellation.Error, d RequestDone) {
+	if cancelled == nil {
+		d.Requested, d.Observed = time.Time{}, time.Time{}
+		if d.Err != nil {
+			c.logFailure(d.Err)
+		}
+	} else {
+		d.Cancelled, d.Origin, d.Reason = true, cancelled.Origin, cancelled.Reason
+		if d.Observed.IsZero() {
+			d.Observed = d.Returned
+		}
+		c.logCancelled(cancelled, d.Err, d.Requested, d.Observed, d.Returned)
 	}
 	done := c.server.options.Observer.RequestDone
 	if done == nil {
 		return
 	}
-	d := RequestDone{
-		Session: c.session.ID(), ID: c.id.String(), Method: c.method.name, Name: c.name(),
-		Started: c.started, Returned: returned, Answered: answered, Err: err,
-	}
-	if cancelled != nil {
-		d.Cancelled, d.Origin, d.Reason = true, cancelled.Origin, cancelled.Reason
-		d.Requested, d.Observed = requested, observed
-	}
+	d.Session, d.ID, d.Method, d.Name = c.session.ID(), c.id.String(), c.method.name, c.name()
 	c.observe(func() { done(d) })
 }
 

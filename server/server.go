@@ -55,7 +55,7 @@ type counters struct {
 }
 
 // New returns a server that introduces itself as implementation, which must
-// have a name and a version. options may be nil.
+// have a name; a version of "" is sent as such. options may be nil.
 //
 // New panics when implementation or options are unusable, which is a mistake
 // in the program and shows at its start; [TryNew] returns the error instead.
@@ -68,8 +68,9 @@ func New(implementation *mcp.Implementation, options *Options) *Server {
 }
 
 // TryNew is New for programs whose options come from elsewhere. It returns an
-// error when the implementation has no name, or when options name a
-// protocol revision that Heed does not serve.
+// error when the implementation has no name or cannot be encoded, when one of its icons
+// has a source that clients must not load, or when options name a protocol
+// revision that Heed does not serve or a state key of the wrong length.
 func TryNew(implementation *mcp.Implementation, options *Options) (*Server, error) {
 	if implementation == nil || implementation.Name == "" {
 		return nil, errors.New("server: the implementation needs a name")

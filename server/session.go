@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/heedmcp/heed/cancellation"
 	"github.com/heedmcp/heed/internal/jsonrpc"
@@ -53,6 +52,7 @@ type Session struct {
 	level      int                       // severity asked for by logging/setLevel; 0: none yet
 	calls      map[jsonrpc.ID]*Call      // accepted and not cancelled; empty in the stateless scope
 	running    map[*Call]struct{}        // accepted and not returned, lingering ones included
+	lingering  int                       // handlers that run on although their id is free; changed by forget, returned, lingers
 	early      *earlyCancels             // cancels that overtook their request; used if o.Unordered
 	operations map[*operation]struct{}   // handlers that may be parked and have not returned
 	parked     map[jsonrpc.ID]*operation // parked operations by the id they were parked for; empty in the stateless scope
@@ -280,87 +280,6 @@ func (ss *Session) isClosed() bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	return ss.closed != nil
-}
-
-// admission is the outcome of admit.
-type admission uint8
-
-const (
-	admitted admission = iota
-	refusedDuplicate
-	refusedClosed
-	refusedDraining
-	refusedFull
-)
-
-// admit registers c, in the order in which its messages were read (S1). A cancel
-// that came first is returned for the caller to apply.
-func (ss *Session) admit(c *Call) (a admission, overtaken *earlyCancel) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	switch {
-	case ss.closed != nil:
-		return refusedClosed, nil
-	case ss.refusingLocked(): // again, under mu: a drain waits for what it finds
-		return refusedDraining, nil
-	case ss.calls[c.id] != nil:
-		return refusedDuplicate, nil
-	case !ss.scope && ss.server.options.MaxInFlight > 0 && len(ss.calls) >= ss.server.options.MaxInFlight:
-		return refusedFull, nil
-	}
-	if !ss.scope {
-		put(&ss.calls, c.id, c)
-		delete(ss.parked, c.id) // the id is taken anew: a cancel now means this request
-	}
-	put(&ss.running, c, struct{}{})
-	if !c.method.endless {
-		ss.server.counters.inFlight.Add(1)
-	}
-	if ss.o.Unordered {
-		overtaken = ss.earlyLocked().take(c.id, time.Now())
-	}
-	return admitted, overtaken
-}
-
-// adopt registers a call that has no id here: work that has left its request.
-func (ss *Session) adopt(c *Call) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	put(&ss.running, c, struct{}{})
-	ss.server.counters.inFlight.Add(1)
-}
-
-// refusing tells whether requests are refused because of a shutdown.
-func (ss *Session) refusing() bool {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	return ss.refusingLocked()
-}
-
-func (ss *Session) refusingLocked() bool { return ss.draining || ss.server.draining.Load() }
-
-// forget takes c out of calls: its id is free. It is called once, by whoever
-// settles c.
-func (ss *Session) forget(c *Call) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if ss.calls[c.id] == c {
-		delete(ss.calls, c.id)
-		if ss.o.Unordered {
-			ss.earlyLocked().finished(c.id)
-		}
-	}
-	if !c.method.endless {
-		ss.server.counters.inFlight.Add(-1)
-	}
-}
-
-// returned notes that c's handler has returned, or never started.
-func (ss *Session) returned(c *Call) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	delete(ss.running, c)
-	ss.wakeLocked()
 }
 
 // quietLocked tells whether no handler runs.

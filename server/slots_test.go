@@ -166,6 +166,72 @@ func TestMaxInFlight(t *testing.T) {
 	})
 }
 
+// A cancelled request makes room at once, but handlers that ignore their cancels do not pile
+// up without a bound. Room comes back when they return.
+func TestMaxInFlight_LingeringHandlersAreBounded(t *testing.T) {
+	for _, caps := range []M{{}, allCaps} {
+		eachEraWith(t, &server.Options{MaxInFlight: 3}, peerOptions{Caps: caps}, lingeringIsBounded)
+	}
+	inBubbleWith(t, &server.Options{MaxInFlight: 3}, statelessScopes["http"], lingeringIsBounded)
+}
+
+func lingeringIsBounded(t *testing.T, f *fixture, p *peer) {
+	var last *server.Call
+	p.start = func(c *server.Call) { last = c; go c.Run() }
+	for id := range 3 {
+		p.Call(id, "cancel_ignore", tagged{Tag: fmt.Sprint(id), MS: 60_000})
+		f.Await(fmt.Sprint(id), "started")
+		require.True(t, last.Cancel(cancellation.Disconnect, ""))
+	}
+	p.Call(3, "echo", nil)
+	require.EqualValues(t, sdkrpc.CodeInternalError, p.Answer(3).Code())
+	time.Sleep(2 * time.Minute)
+	for id := range 100 { // none of these lingers, however quick the next one is
+		p.Call(10+id, "echo", M{"text": "room"})
+		require.Equal(t, "room", p.Text(10+id))
+	}
+	p.settle()
+	require.Empty(t, f.InFlight())
+}
+
+// Handlers that were parked when they were cancelled count as well.
+func TestMaxInFlight_LingeringParkedHandlersAreBounded(t *testing.T) {
+	inBubbleWith(t, &server.Options{MaxInFlight: 3}, statelessScopes["stream"], func(t *testing.T, f *fixture, p *peer) {
+		f.tool("stubborn", func(ctx context.Context, req *servercontext.Request, _ tagged) (any, error) {
+			_, err := req.Elicit(ctx, nameForm)
+			time.Sleep(time.Minute)
+			return nil, err
+		})
+		for id := range 3 {
+			p.Call(id, "stubborn", nil)
+			p.Answer(id)
+			p.Cancel(id, "")
+		}
+		p.Call(3, "echo", nil)
+		require.EqualValues(t, sdkrpc.CodeInternalError, p.Answer(3).Code())
+		time.Sleep(2 * time.Minute)
+		p.Call(4, "echo", M{"text": "room"})
+		require.Equal(t, "room", p.Text(4))
+	})
+}
+
+// What was answered when its grace period was over still runs, too.
+func TestMaxInFlight_OverdueHandlersAreBounded(t *testing.T) {
+	eachEraWith(t, &server.Options{MaxInFlight: 2, Timeout: time.Second, Grace: time.Second}, peerOptions{}, func(t *testing.T, f *fixture, p *peer) {
+		for id := range 2 {
+			p.Call(id, "cancel_ignore", tagged{MS: 60_000})
+		}
+		for id := range 2 {
+			require.True(t, p.Answer(id).IsError())
+		}
+		p.Call(3, "echo", nil)
+		require.EqualValues(t, sdkrpc.CodeInternalError, p.Answer(3).Code())
+		time.Sleep(2 * time.Minute)
+		p.Call(4, "echo", M{"text": "room"})
+		require.Equal(t, "room", p.Text(4))
+	})
+}
+
 func TestMaxInFlight_DefaultAndUnbounded(t *testing.T) {
 	for bound, refused := range map[int]int{0: 1, -1: 0} {
 		inBubbleWith(t, &server.Options{MaxInFlight: bound}, peerOptions{}, func(t *testing.T, f *fixture, p *peer) {

@@ -63,7 +63,7 @@ type tool struct {
 // structured results are validated before they are sent. A tool of the same
 // name is replaced.
 //
-// It is an error when the name is not 1 to 128 of A-Z, a-z, 0-9, _, ., - and /, when In
+// It is an error when the name is not 1 to 128 of A-Z, a-z, 0-9, _, - and ., when In
 // is no object, when a schema cannot be inferred or compiled, or when the
 // handler is nil. t is copied.
 //
@@ -249,7 +249,7 @@ const maxToolName = 128
 // checkToolName enforces what the specification recommends, since clients
 // reject other names.
 //
-// Specification: server/tools, tool names (SEP-986).
+// Specification: server/tools (2025-11-25), tool names.
 func checkToolName(name string) error {
 	if name == "" {
 		return errors.New("the name is empty")
@@ -259,9 +259,9 @@ func checkToolName(name string) error {
 	}
 	for _, r := range name {
 		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', r == '.', r == '/':
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', r == '.':
 		default:
-			return fmt.Errorf("the name has the character %q; allowed are A-Z, a-z, 0-9, _, -, . and /", r)
+			return fmt.Errorf("the name has the character %q; allowed are A-Z, a-z, 0-9, _, - and .", r)
 		}
 	}
 	return nil

@@ -148,3 +148,25 @@ func TestToolRegistrationErrors(t *testing.T) {
 	}
 	newPeer(t, s, peerOptions{}).Refused(-32601, "tools/list", nil)
 }
+
+// Names are what the specification's page on tools says, byte for byte.
+func TestTool_Names(t *testing.T) {
+	add := func(name string) error {
+		return plain(t, nil).AddRawTool(&mcp.Tool{Name: name, InputSchema: M{"type": "object"}},
+			func(context.Context, *servercontext.Request, json.RawMessage) (*mcp.CallToolResult, error) {
+				return nil, nil
+			})
+	}
+	for c := range 256 {
+		name := "a" + string(rune(c)) + "b"
+		valid := c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' || c == '-' || c == '.'
+		if err := add(name); valid {
+			require.NoError(t, err, name)
+		} else {
+			require.ErrorContains(t, err, "allowed are A-Z, a-z, 0-9, _, - and .", name)
+		}
+	}
+	require.NoError(t, add(strings.Repeat("x", 128)))
+	require.ErrorContains(t, add(strings.Repeat("x", 129)), "longer than 128")
+	require.ErrorContains(t, add(""), "the name is empty")
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/heedmcp/heed/internal/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -20,7 +21,7 @@ const (
 // URL is set, a page to visit. It blocks until the user has accepted, declined
 // or cancelled the dialogue, which is a result and no error.
 //
-// It works in every revision that has elicitation. Returned when: the client did not
+// It works in every revision that has elicitation. Returned when: params is nil; the client did not
 // declare the capability or the mode ([Request.RequireClientCapability]); the
 // request was cancelled (its [cancellation.Error], at once, whatever ctx is);
 // ctx ended; the server's limit for calls to the client expired; the
@@ -28,6 +29,9 @@ const (
 //
 // Specification: client/elicitation.
 func (r *Request) Elicit(ctx context.Context, params *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	if params == nil {
+		return nil, errNoParams(methodElicit)
+	}
 	p := *params
 	if p.Mode == "" {
 		p.Mode = "form"
@@ -54,10 +58,14 @@ func (r *Request) Elicit(ctx context.Context, params *mcp.ElicitParams) (*mcp.El
 }
 
 // CreateMessage asks the client to sample its language model. It blocks and
-// fails as [Request.Elicit] does.
+// fails as [Request.Elicit] does. From 2025-11-25 on a client may write its content as an
+// array; one with several blocks is an error here, and is what [Request.CreateMessageWithTools] returns.
 //
 // Specification: client/sampling. The feature is deprecated from 2026-07-28 on.
 func (r *Request) CreateMessage(ctx context.Context, params *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+	if params == nil {
+		return nil, errNoParams(methodCreateMessage)
+	}
 	if err := r.RequireClientCapability("sampling"); err != nil {
 		return nil, err
 	}
@@ -65,7 +73,11 @@ func (r *Request) CreateMessage(ctx context.Context, params *mcp.CreateMessagePa
 	if p.Messages == nil {
 		p.Messages = []*mcp.SamplingMessage{}
 	}
-	return ask[mcp.CreateMessageResult](ctx, r, methodCreateMessage, &p)
+	raw, err := r.options().Host.Input(ctx, methodCreateMessage, &p)
+	if err != nil {
+		return nil, err
+	}
+	return decodeSample(raw)
 }
 
 // CreateMessageWithTools is CreateMessage with tools that the model may ask to
@@ -73,6 +85,9 @@ func (r *Request) CreateMessage(ctx context.Context, params *mcp.CreateMessagePa
 //
 // Specification: client/sampling (2025-11-25).
 func (r *Request) CreateMessageWithTools(ctx context.Context, params *mcp.CreateMessageWithToolsParams) (*mcp.CreateMessageWithToolsResult, error) {
+	if params == nil {
+		return nil, errNoParams(methodCreateMessage)
+	}
 	if err := r.RequireClientCapability("sampling.tools"); err != nil {
 		return nil, err
 	}
@@ -94,23 +109,53 @@ func (r *Request) ListRoots(ctx context.Context) (*mcp.ListRootsResult, error) {
 	return ask[mcp.ListRootsResult](ctx, r, methodListRoots, struct{}{})
 }
 
+// errNoParams is returned to a handler that asks for something without saying what.
+func errNoParams(method string) error { return fmt.Errorf("%s: params must not be nil", method) }
+
 func ask[R any](ctx context.Context, r *Request, method string, params any) (*R, error) {
 	raw, err := r.options().Host.Input(ctx, method, params)
 	if err != nil {
 		return nil, err
 	}
+	return decodeResult[R](method, raw)
+}
+
+func decodeResult[R any](method string, raw json.RawMessage) (*R, error) {
 	res := new(R)
 	if err := json.Unmarshal(raw, res); err != nil {
-		return nil, malformed(method, err)
+		return nil, malformed(method, raw)
 	}
 	return res, nil
 }
 
-// malformed is the error for a result that cannot be decoded. Decoders repeat the
-// client's text, of any length.
-func malformed(method string, err error) error {
-	text := err.Error()
-	return fmt.Errorf("%s: the client's result is malformed: %q", method, text[:min(len(text), 200)])
+// decodeSample decodes the result of a sampling without tools. The official type has one
+// block of content, the wire may have it in an array.
+func decodeSample(raw json.RawMessage) (*mcp.CreateMessageResult, error) {
+	content, _ := jsonrpc.Get(raw, "content")
+	if len(content) == 0 || content[0] != '[' {
+		return decodeResult[mcp.CreateMessageResult](methodCreateMessage, raw)
+	}
+	many, err := decodeResult[mcp.CreateMessageWithToolsResult](methodCreateMessage, raw)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(many.Content); n != 1 {
+		return nil, fmt.Errorf("%s: the client answered with %d blocks of content instead of one", methodCreateMessage, n)
+	}
+	switch many.Content[0].(type) {
+	case *mcp.TextContent, *mcp.ImageContent, *mcp.AudioContent:
+	default:
+		return nil, fmt.Errorf("%s: the client wants to use a tool, of which it was given none", methodCreateMessage)
+	}
+	return &mcp.CreateMessageResult{
+		Meta: many.Meta, Content: many.Content[0], Model: many.Model, Role: many.Role, StopReason: many.StopReason,
+	}, nil
+}
+
+// malformed is the error for a result that cannot be decoded. It shows some of that, and not
+// what the decoder says: the names of its types are nobody's business.
+func malformed(method string, raw json.RawMessage) error {
+	return fmt.Errorf("%s: the client's result is malformed: %q", method, raw[:min(len(raw), 200)])
 }
 
 // Ping asks the client for a sign of life and waits for it. It returns
@@ -131,7 +176,7 @@ func (r *Request) Call(ctx context.Context, method string, params, result any) e
 		return err
 	}
 	if err := json.Unmarshal(raw, result); err != nil {
-		return malformed(method, err)
+		return malformed(method, raw)
 	}
 	return nil
 }

@@ -157,6 +157,50 @@ func TestAsk_Results(t *testing.T) {
 	}
 }
 
+// From 2025-11-25 on the content of a sampling is one block, or an array of blocks.
+func TestCreateMessage_ContentMayBeAnArray(t *testing.T) {
+	const head = `{"role":"assistant","model":"m","stopReason":"endTurn","_meta":{"a":1},"content":`
+	for content, want := range map[string]mcp.Content{
+		`{"type":"text","text":"hi"}`:                      &mcp.TextContent{Text: "hi"},
+		`[{"type":"text","text":"hi"}]`:                    &mcp.TextContent{Text: "hi"},
+		` [ {"type":"image","data":"","mimeType":"a/b"} ]`: &mcp.ImageContent{Data: []byte{}, MIMEType: "a/b"},
+		`[]`: nil,
+		`[{"type":"text","text":"a"},{"type":"text"}]`:         nil,
+		`[{"type":"tool_use","id":"1","name":"x","input":{}}]`: nil,
+		`[{"type":"nonsense"}]`:                                nil,
+		`[7]`:                                                  nil,
+		`[null]`:                                               nil,
+		`"x"`:                                                  nil,
+	} {
+		r, _ := asking(t, head+content+`}`)
+		res, err := r.CreateMessage(t.Context(), &mcp.CreateMessageParams{})
+		if want == nil {
+			require.ErrorContains(t, err, "sampling/createMessage", content)
+			require.NotContains(t, err.Error(), "mcp.", content)
+			continue
+		}
+		require.NoError(t, err, content)
+		require.Equal(t, &mcp.CreateMessageResult{
+			Meta: mcp.Meta{"a": 1.0}, Content: want, Model: "m", Role: "assistant", StopReason: "endTurn",
+		}, res)
+	}
+}
+
+// Params that are nil are the handler's mistake and no reason to panic; nobody is asked.
+func TestAsk_NilParams(t *testing.T) {
+	for _, caps := range []string{all, `{}`} {
+		h := &host{}
+		r := servercontext.New(servercontext.Options{Client: client(t, caps), Host: h})
+		_, form := r.Elicit(t.Context(), nil)
+		require.EqualError(t, form, "elicitation/create: params must not be nil")
+		_, sample := r.CreateMessage(t.Context(), nil)
+		require.EqualError(t, sample, "sampling/createMessage: params must not be nil")
+		_, tools := r.CreateMessageWithTools(t.Context(), nil)
+		require.EqualError(t, tools, "sampling/createMessage: params must not be nil")
+		require.Empty(t, h.asked)
+	}
+}
+
 func TestInputResponses(t *testing.T) {
 	h := &host{raw: map[string]json.RawMessage{
 		"a": json.RawMessage(`{"action":"accept","content":{"x":1}}`), "b": json.RawMessage(`{"roots":[]}`),

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/heedmcp/heed/internal/jsonrpc"
+	"github.com/heedmcp/heed/internal/schema"
 	sdkrpc "github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	segment "github.com/segmentio/encoding/json"
@@ -24,29 +25,39 @@ type Client struct {
 
 // NewClient decodes a client's description from its raw clientInfo (nil:
 // unknown) and raw capabilities (nil: none). It returns an error when
-// either has the wrong shape.
+// either has the wrong shape; its text names the member and is fit to be sent to the client.
 func NewClient(info, capabilities json.RawMessage) (*Client, error) {
 	c := &Client{Capabilities: &mcp.ClientCapabilities{}, raw: capabilities}
 	if len(info) > 0 {
 		c.Info = &mcp.Implementation{}
 		if err := decode(info, c.Info); err != nil {
-			return nil, fmt.Errorf("clientInfo: %w", err)
+			return nil, misshapen("clientInfo", info, c.Info)
 		}
 	}
 	if len(capabilities) > 0 {
 		if err := decode(capabilities, c.Capabilities); err != nil {
-			return nil, fmt.Errorf("capabilities: %w", err)
+			return nil, misshapen("capabilities", capabilities, c.Capabilities)
 		}
 		// The official type cannot tell an absent roots capability from an
 		// empty one; its RootsV2 field can, but is not decoded.
 		if roots, ok := jsonrpc.Get(capabilities, "roots"); ok {
 			c.Capabilities.RootsV2 = &mcp.RootCapabilities{}
 			if err := decode(roots, c.Capabilities.RootsV2); err != nil {
-				return nil, fmt.Errorf("capabilities: roots: %w", err)
+				return nil, misshapen("capabilities.roots", roots, c.Capabilities.RootsV2)
 			}
 		}
 	}
 	return c, nil
+}
+
+// misshapen says what is wrong with raw, which does not decode into v, without the names
+// of types that the decoder would use.
+func misshapen(what string, raw []byte, v any) error {
+	err := schema.Decode(raw, v)
+	if err == nil {
+		return fmt.Errorf("%s: wrong type", what)
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 func clientFromMeta(meta json.RawMessage) *Client {

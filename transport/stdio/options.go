@@ -11,7 +11,7 @@ import (
 // value, is the default; every field says what its zero means.
 type Options struct {
 	// MaxLine bounds the length of a received line in bytes. A longer one is
-	// skipped without being kept, and answered with -32600. 0: 16 MiB;
+	// skipped without being kept, logged, and answered with -32600. 0: 16 MiB;
 	// negative: no bound.
 	MaxLine int
 

@@ -73,7 +73,7 @@ func newOutbox(w io.Writer, max int, timeout time.Duration) *outbox {
 func (o *outbox) put(msg []byte, r *reply, last bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	wait := r != nil && r.mayWait.Load()
+	wait := r != nil && r.waits()
 	for wait && o.failure == nil && !r.silent && o.sizeLocked() >= o.max {
 		o.waitLocked()
 	}

@@ -29,7 +29,7 @@ func ServeStream(ctx context.Context, s *server.Server, r io.Reader, w io.Writer
 // serve serves until the input ends, the output fails, ctx ends or a signal comes.
 func serve(ctx context.Context, s *server.Server, r io.Reader, w io.Writer, o Options, signals <-chan os.Signal) error {
 	out := newOutbox(w, o.MaxPending, o.WriteTimeout)
-	st := newStream(newLines(r, o.MaxLine), out)
+	st := newStream(newLines(r, o.MaxLine), out, o.Logger)
 	st.session = s.Open(ctx, server.SessionOptions{Send: st.send})
 	ended := make(chan error, 1)
 	go func() { ended <- st.read() }()

@@ -3,6 +3,7 @@ package stdio
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 
 	"github.com/heedmcp/heed/internal/jsonrpc"
@@ -17,6 +18,7 @@ const maxBlocked = 4096
 // reading goroutine alone, except where they say otherwise.
 type stream struct {
 	session *server.Session // set once, before read
+	logger  *slog.Logger    // never changed
 	in      *lines
 	out     *outbox // safe for concurrent use
 
@@ -25,8 +27,8 @@ type stream struct {
 	replies []reply            // not used yet
 }
 
-func newStream(in *lines, out *outbox) *stream {
-	st := &stream{in: in, out: out}
+func newStream(in *lines, out *outbox, logger *slog.Logger) *stream {
+	st := &stream{in: in, out: out, logger: logger}
 	st.start = func(c *server.Call) {
 		if st.current != nil {
 			st.current.mayWait.Store(true)
@@ -59,6 +61,7 @@ func (st *stream) read() error {
 	for {
 		line, err := st.in.next()
 		if errors.Is(err, errTooLong) {
+			st.logger.Warn("stdio: a line was skipped, it is longer than MaxLine", "max_bytes", st.in.max)
 			st.refuse(jsonrpc.ID{}, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the line is longer than %d bytes", st.in.max))
 			continue
 		}
@@ -122,7 +125,8 @@ func (st *stream) reply() *reply {
 
 // reply is where the messages of one request go: to the stream's output.
 type reply struct {
-	out *outbox // set once
+	out   *outbox // set once
+	whole *reply  // the batch that this is a request's part of; nil for most; set once
 
 	// mayWait is false while the reading goroutine may be the one that answers: it
 	// refuses requests and answers initialize. Set once, when a handler takes over.
@@ -141,3 +145,15 @@ func (r *reply) Answer(msg []byte, _ int) {
 }
 
 func (r *reply) Silence() { r.out.silence(r) }
+
+// Part makes the reply of one request of a batch, so that what it has put can be taken
+// back while the others' is not. Its answer is the batch's affair.
+func (r *reply) Part() server.Reply { return &reply{out: r.out, whole: r} }
+
+// waits reports whether whoever sends may wait for room.
+func (r *reply) waits() bool {
+	if r.whole != nil {
+		r = r.whole
+	}
+	return r.mayWait.Load()
+}

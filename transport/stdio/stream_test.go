@@ -1,8 +1,11 @@
 package stdio_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -310,6 +313,72 @@ func TestProgressAfterACancelIsNotWritten(t *testing.T) {
 		}
 		assert.LessOrEqual(t, progress, 1, "one may have been on its way")
 		assert.Equal(t, "hello", m.text())
+		c.end()
+	})
+}
+
+// What a request of a batch has put goes with it, and what the others have put stays.
+func TestProgressOfACancelledBatchElementIsNotWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(nil)
+		c, unread := serveUnread(t, f, nil)
+		c.line(initializeLine, "2025-03-26")
+		c.line(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		c.line(`[%s,%s,%s]`, callLine(1, "chatter", `"n":1000`), callLine(2, "chatter", `"n":10`), callLine(3, "echo", `"text":"hello"`))
+		synctest.Wait() // all lines are waiting
+		c.cancel(1)
+		synctest.Wait()
+		go c.read(unread)
+		c.answer(`"init"`)
+		synctest.Wait()
+		c.cancel(2)
+		progress := map[string]int{}
+		m := c.next()
+		for ; m.Method == "notifications/progress"; m = c.next() {
+			var params struct{ ProgressToken json.Number }
+			require.NoError(t, json.Unmarshal(m.Params, &params))
+			progress[params.ProgressToken.String()]++
+		}
+		assert.LessOrEqual(t, progress["1"], 1, "one may have been on its way")
+		assert.Equal(t, 10, progress["2"])
+		assert.Contains(t, m.raw, `"id":3`)
+		assert.NotContains(t, m.raw, `"id":1`)
+		c.quiet()
+		c.end()
+	})
+}
+
+// A request of a batch that waits for room is woken by its cancel.
+func TestCancelReachesABatchElementOfAPeerThatStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(nil)
+		c, _ := serveUnread(t, f, &stdio.Options{MaxPending: 100, WriteTimeout: time.Minute})
+		begun := time.Now()
+		c.line(initializeLine, "2025-03-26")
+		c.line(`[%s,%s]`, callLine(1, "chatter", `"n":1000`), callLine(2, "chatter", `"n":1000`))
+		synctest.Wait()
+		c.cancel(1)
+		assert.Equal(t, "1", (<-f.done).ID)
+		c.cancel(2)
+		assert.Equal(t, "2", (<-f.done).ID)
+		assert.Zero(t, time.Since(begun))
+		assert.ErrorIs(t, c.result(), stdio.ErrStalled)
+	})
+}
+
+// An operator learns why a client's message went nowhere.
+func TestALineThatIsTooLongIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer // written by the reading goroutine, read once that has answered
+		c := serve(t, newFixture(nil), &stdio.Options{MaxLine: 500, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+		c.initialize()
+		c.write(strings.Repeat("secret", 100) + "\n")
+		c.fault(-32600)
+		c.quiet()
+		assert.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
+		assert.Contains(t, log.String(), `"level":"WARN"`)
+		assert.Contains(t, log.String(), `"max_bytes":500`)
+		assert.NotContains(t, log.String(), "secret")
 		c.end()
 	})
 }
