@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -75,7 +75,7 @@ func TestDerivedContextsEndLikeTheRequest(t *testing.T) {
 
 func TestDerivingStartsNoGoroutine(t *testing.T) {
 	// In a bubble of its own nothing else can start or end a goroutine.
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := cancellation.New(context.WithoutCancel(t.Context()))
 		before := runtime.NumGoroutine()
 		for range 100 {
@@ -194,7 +194,7 @@ func TestTimes(t *testing.T) {
 	}
 	for name, observe := range observers {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := cancellation.New(context.WithoutCancel(t.Context()))
 				s.Context().Done()
 				assert.NoError(t, s.Token().Err())

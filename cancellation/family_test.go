@@ -11,6 +11,7 @@ import (
 	"weak"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/stretchr/testify/require"
 )
 
@@ -42,7 +43,7 @@ func TestChildOfAPlainParent(t *testing.T) {
 		}, cancellation.Error{Origin: cancellation.Timeout, Reason: "tool limit"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				parent, end := c.parent(t.Context())
 				before := cancellation.New(parent)
 				finished := cancellation.New(parent)

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 func TestStopTakesHooksBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := cancellation.New(context.WithoutCancel(t.Context()))
 		var ran [5]atomic.Int32
 		var stops [5]func() bool
@@ -63,7 +64,7 @@ func TestOnCancelAgainstCancelLosesNoHook(t *testing.T) {
 }
 
 func TestWaitIsForStartedHooksOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := cancellation.New(context.WithoutCancel(t.Context()))
 		release := make(chan struct{})
 		s.Token().OnCancel(func(*cancellation.Error) { <-release })
@@ -140,7 +141,7 @@ func TestPanicsWithoutAHandlerAreLogged(t *testing.T) {
 }
 
 func TestHookRegisteredInsideAShieldWaitsForDelivery(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := cancellation.New(context.WithoutCancel(t.Context()))
 		var ran atomic.Bool
 		require.NoError(t, cancellation.Shield(s.Context(), func(context.Context) error {

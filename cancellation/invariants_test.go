@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -138,7 +139,7 @@ func TestInvariant_I2_DoneIsClosedExactlyWhenErrIsSet(t *testing.T) {
 }
 
 func TestInvariant_I3_HooksNeverRunOnFinish(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := cancellation.New(context.WithoutCancel(t.Context()))
 		hook := func(*cancellation.Error) { t.Error("hook ran, and nobody cancelled") }
 		stop := s.Token().OnCancel(hook)
@@ -153,7 +154,7 @@ func TestInvariant_I3_HooksNeverRunOnFinish(t *testing.T) {
 }
 
 func TestInvariant_I3_HooksRunOnceAfterDelivery(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := cancellation.New(context.WithoutCancel(t.Context()))
 		var runs atomic.Int32
 		var given atomic.Pointer[cancellation.Error]
@@ -181,7 +182,7 @@ func TestInvariant_I3_HooksRunOnceAfterDelivery(t *testing.T) {
 }
 
 func TestInvariant_I4_HooksRunOnGoroutinesOfTheirOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := cancellation.New(context.WithoutCancel(t.Context()))
 		release := make(chan struct{})
 		var started atomic.Int32

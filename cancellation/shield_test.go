@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -97,7 +98,7 @@ func TestShieldOfAStrayGoroutineOutlivesFinish(t *testing.T) {
 }
 
 func TestShieldDeliversAfterFinishWhenACancelWon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := cancellation.New(context.WithoutCancel(t.Context()))
 		hook := make(chan struct{})
 		s.Token().OnCancel(func(*cancellation.Error) { close(hook) })

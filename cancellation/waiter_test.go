@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -29,7 +30,7 @@ func TestWaitHandlerRunsOnceForTheFirstWhoWaits(t *testing.T) {
 	}
 	for name, wait := range ways {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := cancellation.New(context.Background())
 				calls := 0
 				s.SetWaitHandler(func() { calls++ })

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -38,7 +39,7 @@ func (p *peer) updatedURIs() []string {
 }
 
 func TestInvariant_N1_NothingIsAnnouncedBeforeInitialized(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := paged(t, 1, 0)
 		p := newPeer(t, s, peerOptions{Raw: true})
 		addItems(s, "before")
@@ -60,7 +61,7 @@ func TestInvariant_N1_NothingIsAnnouncedBeforeInitialized(t *testing.T) {
 }
 
 func TestInvariant_N2_ChangesInQuickSuccessionAreAnnouncedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := paged(t, 1, 0)
 		p := newPeer(t, s, peerOptions{})
 		p.Get("resources/subscribe", M{"uri": "test://i00"})
@@ -82,7 +83,7 @@ func TestInvariant_N2_ChangesInQuickSuccessionAreAnnouncedOnce(t *testing.T) {
 }
 
 func TestInvariant_N3_OnlyWhatIsAdvertisedIsAnnounced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := plain(t, &server.Options{Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{Subscribe: true},
@@ -108,7 +109,7 @@ func TestInvariant_N3_OnlyWhatIsAdvertisedIsAnnounced(t *testing.T) {
 }
 
 func TestInvariant_N4_AClientThatDoesNotReadHoldsUpNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := paged(t, 1, 0)
 		var mu sync.Mutex
 		var sent []string
@@ -140,7 +141,7 @@ func TestInvariant_N4_AClientThatDoesNotReadHoldsUpNobody(t *testing.T) {
 }
 
 func TestChangesOfFiltersAreAnnounced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := paged(t, 1, 0)
 		p := newPeer(t, s, peerOptions{})
 		s.SetToolFilter(nil)
@@ -161,7 +162,7 @@ func TestChangesOfFiltersAreAnnounced(t *testing.T) {
 }
 
 func TestNothingIsAnnouncedAfterTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := paged(t, 1, 0)
 		p := newPeer(t, s, peerOptions{})
 		addNamed(s, "x")
@@ -174,7 +175,7 @@ func TestNothingIsAnnouncedAfterTheEnd(t *testing.T) {
 
 func TestAnnounceDelayCanBeSetOrLeftOut(t *testing.T) {
 	for delay, after := range map[time.Duration]time.Duration{0: 10 * time.Millisecond, time.Minute: time.Minute, -1: 0} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			s := plain(t, &server.Options{AnnounceDelay: delay})
 			addNamed(s, "a")
 			p := newPeer(t, s, peerOptions{})
@@ -187,7 +188,7 @@ func TestAnnounceDelayCanBeSetOrLeftOut(t *testing.T) {
 }
 
 func TestHandlerSaysThatAResourceChanged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := paged(t, 1, 0)
 		server.MustAddTool(s, &mcp.Tool{Name: "touch"}, func(_ context.Context, req *servercontext.Request, _ struct{}) (string, error) {
 			req.ResourceUpdated("test://i00")

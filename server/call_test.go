@@ -6,10 +6,10 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	sdkrpc "github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -294,7 +294,7 @@ func TestInvariant_C5_PanicsOfHooksObserversAndOptions(t *testing.T) {
 		},
 		ErrorText: func(error) string { panic("text") },
 	}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, o)
 		p := newPeer(t, f.Server, peerOptions{})
 		f.tool("hook", func(ctx context.Context, req *servercontext.Request, _ tagged) (any, error) {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
-	"testing/synctest"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	sdkrpc "github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -118,7 +118,7 @@ func TestCase14_ADuplicateIsRefused(t *testing.T) {
 }
 
 func TestCase16_TwoSessions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		for _, version := range []string{server.Version20251125, server.Version20260728} {
 			a, b := newPeer(t, f.Server, peerOptions{Version: version}), newPeer(t, f.Server, peerOptions{Version: version})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -306,7 +307,7 @@ func TestRoundsOfWorkThatHasLeft(t *testing.T) {
 }
 
 func TestRevive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		seen := make(chan string, 1)
 		f.Use(func(next server.Handler) server.Handler {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -250,7 +250,7 @@ func eachEraWith(t *testing.T, o *server.Options, po peerOptions, test func(t *t
 	t.Helper()
 	for era, version := range map[string]string{"handshake": server.Version20251125, "stateless": server.Version20260728} {
 		t.Run(era, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				f := newFixture(t, o)
 				po := po
 				po.Version = version
@@ -263,7 +263,7 @@ func eachEraWith(t *testing.T, o *server.Options, po peerOptions, test func(t *t
 // inBubbleWith runs a test in a bubble for one peer.
 func inBubbleWith(t *testing.T, o *server.Options, po peerOptions, test func(t *testing.T, f *fixture, p *peer)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, o)
 		test(t, f, newPeer(t, f.Server, po))
 	})

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -42,7 +43,7 @@ const noteMethod = "notifications/acme/note"
 
 func TestInvariant_B1_NotificationsAreHandledInOrder(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			s := plain(t, nil)
 			var n noted
 			running := 0
@@ -71,7 +72,7 @@ func TestInvariant_B1_NotificationsAreHandledInOrder(t *testing.T) {
 }
 
 func TestInvariant_B2_AnIdleSessionHasNoGoroutineForNotifications(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := plain(t, nil)
 		var n noted
 		server.MustAddMethod(s, noteMethod, func(_ context.Context, _ *servercontext.Request, in numbered) (any, error) {
@@ -90,7 +91,7 @@ func TestInvariant_B2_AnIdleSessionHasNoGoroutineForNotifications(t *testing.T) 
 }
 
 func TestInvariant_B3_WaitingNotificationsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := &logs{}
 		s := plain(t, &server.Options{Logger: l.Logger()})
 		gate := make(chan struct{})
@@ -123,7 +124,7 @@ func TestInvariant_B4_TheEndOfASessionEndsItsNotifications(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := plain(t, nil)
 				var n noted
 				var reason string
@@ -148,7 +149,7 @@ func TestInvariant_B4_TheEndOfASessionEndsItsNotifications(t *testing.T) {
 }
 
 func TestRootsHookAsksForTheRoots(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := plain(t, nil)
 		var roots []*mcp.Root
 		var failed []error
@@ -176,7 +177,7 @@ func TestRootsHookAsksForTheRoots(t *testing.T) {
 }
 
 func TestRootsHookIsCalled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := plain(t, nil)
 		var n noted
 		s.OnRootsChanged(func(_ context.Context, req *servercontext.Request) {

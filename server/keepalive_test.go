@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -24,7 +25,7 @@ func ended(p *peer) bool {
 func TestInvariant_K1_ASessionThatAnswersPingsLives(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"at once": 0, "late": 2500 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				p := newPeer(t, plain(t, &server.Options{KeepAlive: time.Second}), peerOptions{})
 				for n := 1; n <= 20; n++ {
 					ping := p.Asked("ping", n)
@@ -37,7 +38,7 @@ func TestInvariant_K1_ASessionThatAnswersPingsLives(t *testing.T) {
 		})
 	}
 	t.Run("with an error", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			p := newPeer(t, plain(t, &server.Options{KeepAlive: time.Second, KeepAliveMisses: 1}), peerOptions{})
 			for n := 1; n <= 5; n++ {
 				p.RespondError(p.Asked("ping", n), -32601, "what is a ping?")
@@ -50,7 +51,7 @@ func TestInvariant_K1_ASessionThatAnswersPingsLives(t *testing.T) {
 func TestInvariant_K2_UnansweredPingsEndTheSession(t *testing.T) {
 	for misses, pings := range map[int]int{0: 3, 1: 1, 5: 5} {
 		t.Run(fmt.Sprint(misses), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				f := newFixture(t, &server.Options{KeepAlive: time.Second, KeepAliveMisses: misses})
 				p := newPeer(t, f.Server, peerOptions{})
 				begun := time.Now()
@@ -69,7 +70,7 @@ func TestInvariant_K2_UnansweredPingsEndTheSession(t *testing.T) {
 }
 
 func TestInvariant_K3_NoGoroutineWaitsBetweenPings(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p := newPeer(t, plain(t, &server.Options{KeepAlive: time.Hour}), peerOptions{})
 		p.Respond(p.Asked("ping", 1), M{})
 		synctest.Wait()
@@ -80,7 +81,7 @@ func TestInvariant_K3_NoGoroutineWaitsBetweenPings(t *testing.T) {
 }
 
 func TestKeepAliveNeedsTheHandshakeAndAStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := plain(t, &server.Options{KeepAlive: time.Second})
 		raw := newPeer(t, s, peerOptions{Raw: true})
 		stateless := newPeer(t, s, peerOptions{Version: "2026-07-28"})
@@ -95,7 +96,7 @@ func TestKeepAliveNeedsTheHandshakeAndAStream(t *testing.T) {
 }
 
 func TestNoKeepAliveByDefault(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p := newPeer(t, plain(t, nil), peerOptions{})
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()

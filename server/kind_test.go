@@ -3,9 +3,9 @@ package server_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,7 +34,7 @@ func TestEveryKindOfHandlerSeesTheCancel(t *testing.T) {
 				continue
 			}
 			t.Run(kind.name+" "+version, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					var seen *cancellation.Error
 					p := newPeer(t, waiting(t, &seen), peerOptions{Version: version})
 					p.Request(1, kind.method, kind.params)

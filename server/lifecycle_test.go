@@ -3,9 +3,9 @@ package server_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	sdkrpc "github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -205,7 +205,7 @@ func TestClient_IsKnownToHandlers(t *testing.T) {
 }
 
 func TestSessionOptions_Version(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		for version, want := range map[string]string{server.Version20250326: server.Version20250326, server.Version20260728: "", "x": "", "": ""} {
 			ss := f.Open(t.Context(), server.SessionOptions{Version: version})

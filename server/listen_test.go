@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -47,7 +48,7 @@ func subscriptionID(t *testing.T, m *message) string {
 }
 
 func TestInvariant_L1_AcknowledgementIsFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, p := listening(t)
 		listen(p, 1, M{"toolsListChanged": true})
 		addTransient(t, s) // may happen before the handler has begun
@@ -63,7 +64,7 @@ func TestInvariant_L1_AcknowledgementIsFirst(t *testing.T) {
 }
 
 func TestInvariant_L2_OnlyWhatWasAskedForAndIsAdvertised(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, p := listening(t)
 		listen(p, 1, M{"promptsListChanged": true, "resourceSubscriptions": []string{"file:///a"}})
 		synctest.Wait()
@@ -77,7 +78,7 @@ func TestInvariant_L2_OnlyWhatWasAskedForAndIsAdvertised(t *testing.T) {
 }
 
 func TestInvariant_L3_EachMessageCarriesItsSubscription(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, p := listening(t)
 		ids := []any{1, "1", json.Number("9007199254740993"), ""}
 		for _, id := range ids {
@@ -107,7 +108,7 @@ func TestInvariant_L3_EachMessageCarriesItsSubscription(t *testing.T) {
 }
 
 func TestInvariant_L4_WhoDoesNotReadIsToldOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, p := listening(t)
 		gate := make(chan struct{})
 		slow := &gatedReply{gate: gate}
@@ -126,7 +127,7 @@ func TestInvariant_L4_WhoDoesNotReadIsToldOnce(t *testing.T) {
 }
 
 func TestInvariant_L5_TheClientsEndIsSilent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, p := listening(t)
 		listen(p, 1, M{"toolsListChanged": true})
 		synctest.Wait()
@@ -140,7 +141,7 @@ func TestInvariant_L5_TheClientsEndIsSilent(t *testing.T) {
 func TestInvariant_L5_TheServersEndIsAnnouncedAndAnswered(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shared=%v", shared), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := server.New(&mcp.Implementation{Name: "listen", Version: "1"}, nil)
 				addTransient(t, s)
 				p := newPeer(t, s, peerOptions{Version: server.Version20260728, Scope: !shared})
@@ -168,7 +169,7 @@ func TestInvariant_L5_TheServersEndIsAnnouncedAndAnswered(t *testing.T) {
 }
 
 func TestListenRefusesWhatItCannotHonor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := server.New(&mcp.Implementation{Name: "listen", Version: "1"}, &server.Options{MaxSubscriptions: 1})
 		addTransient(t, s)
 		p := newPeer(t, s, peerOptions{Version: server.Version20260728})
@@ -195,7 +196,7 @@ func TestListenRefusesWhatItCannotHonor(t *testing.T) {
 }
 
 func TestListenEndsWithItsStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, p := listening(t)
 		listen(p, 1, M{"toolsListChanged": true})
 		synctest.Wait()

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	sdkrpc "github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -226,7 +226,7 @@ func TestStateless_NoRequestsToTheClient(t *testing.T) {
 
 // A retry may come over another stream; what was parked there is then found there.
 func TestParked_RetryOverAnotherStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		f.addAsk()
 		a, b := newPeer(t, f.Server, statelessScopes["stream"]), newPeer(t, f.Server, statelessScopes["stream"])

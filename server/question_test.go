@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	sdkrpc "github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -332,7 +332,7 @@ func TestCase23_AClientThatNeverAnswers(t *testing.T) {
 
 // Many nested calls at once have ids of their own; answers find theirs in any order.
 func TestNested_Concurrent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		p := newPeer(t, f.Server, peerOptions{})
 		f.tool("ask", func(ctx context.Context, req *servercontext.Request, in tagged) (any, error) {

@@ -3,8 +3,8 @@ package server_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -24,7 +24,7 @@ func TestQuestionsOfQuickHandlersAreRetracted(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := server.New(&mcp.Implementation{Name: "retract", Version: "1"}, nil)
 				server.MustAddTool(s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, req *servercontext.Request, _ struct{}) (string, error) {
 					return "", handler(ctx, req)

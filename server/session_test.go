@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	sdkrpc "github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -103,7 +103,7 @@ func TestInvariant_S2_CancelRacesWithTheEnd(t *testing.T) {
 }
 
 func TestInvariant_S3_SessionsCannotNameEachOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		peers := []*peer{
 			newPeer(t, f.Server, peerOptions{ID: "a"}),
@@ -130,7 +130,7 @@ func TestInvariant_S3_SessionsCannotNameEachOther(t *testing.T) {
 
 // Requests of the stateless era over HTTP share no ids, not even by being duplicates.
 func TestInvariant_S3_ScopeKeepsNoIDs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		calls := map[string]*server.Call{}
 		var peers []*peer
@@ -223,7 +223,7 @@ func TestInvariant_S4_CloseRacesWithRequests(t *testing.T) {
 }
 
 func TestSession_NoHandshakeAfterClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		p := newPeer(t, f.Server, peerOptions{Raw: true})
 		p.ss.Close(cancellation.Disconnect, "")
@@ -250,7 +250,7 @@ func TestSession_WaitEndsWithItsContext(t *testing.T) {
 // Values of the transport's context are visible to handlers; its end is not.
 func TestSession_ContextOfTheTransport(t *testing.T) {
 	type key struct{}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "request's"))
 		p := newPeer(t, f.Server, peerOptions{Extra: &server.Extra{Context: ctx}})

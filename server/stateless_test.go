@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"testing/synctest"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	sdkrpc "github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -144,7 +144,7 @@ func TestStateless_BesideAHandshake(t *testing.T) {
 }
 
 func TestStateless_RefusedWhereItIsServedElsewhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		ss := f.Open(t.Context(), server.SessionOptions{NoStateless: true, Version: server.Version20251125})
 		defer ss.Close(0, "")
@@ -156,7 +156,7 @@ func TestStateless_RefusedWhereItIsServedElsewhere(t *testing.T) {
 }
 
 func TestStateless_ScopeOfAServerWithoutIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, &server.Options{Versions: []string{server.Version20251125}})
 		p := newPeer(t, f.Server, peerOptions{Version: server.Version20260728, Scope: true})
 		p.Request(1, "initialize", M{"protocolVersion": server.Version20251125, "capabilities": M{}})

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/stretchr/testify/assert"
@@ -36,7 +37,7 @@ func (w *watches) Calls() []string {
 }
 
 func TestSubscriptionsAreOfTheirSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := paged(t, 2, 0)
 		var w watches
 		s.OnSubscribe(w.hook("+"))
@@ -63,7 +64,7 @@ func TestSubscriptionsAreOfTheirSession(t *testing.T) {
 }
 
 func TestSubscriptionToATree(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := paged(t, 1, 0)
 		s.OnSubscribe(func(context.Context, *servercontext.Request, string) error { return nil })
 		p := newPeer(t, s, peerOptions{})
@@ -88,7 +89,7 @@ func TestSubscriptionToWhatCannotBeRead(t *testing.T) {
 }
 
 func TestSubscriptionThatTheHookRefuses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := paged(t, 1, 0)
 		var w watches
 		s.OnSubscribe(func(_ context.Context, _ *servercontext.Request, uri string) error {
@@ -125,7 +126,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 }
 
 func TestSubscriptionsEndWithTheirSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := paged(t, 2, 0)
 		var w watches
 		s.OnUnsubscribe(func(ctx context.Context, req *servercontext.Request, uri string) error {
@@ -145,7 +146,7 @@ func TestSubscriptionsEndWithTheirSession(t *testing.T) {
 }
 
 func TestCancelledSubscriptionIsUndone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := paged(t, 1, 0)
 		var w watches
 		stubborn := make(chan struct{})
@@ -172,7 +173,7 @@ func TestCancelledSubscriptionIsUndone(t *testing.T) {
 }
 
 func TestSubscribeHookSeesTheCancel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := paged(t, 1, 0)
 		var reason string
 		s.OnSubscribe(func(ctx context.Context, _ *servercontext.Request, _ string) error {
@@ -190,7 +191,7 @@ func TestSubscribeHookSeesTheCancel(t *testing.T) {
 }
 
 func TestListenAsksTheHooks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := paged(t, 2, 0)
 		var w watches
 		s.OnSubscribe(func(ctx context.Context, req *servercontext.Request, uri string) error {

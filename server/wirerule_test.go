@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
-	"testing/synctest"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	sdkrpc "github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -52,7 +52,7 @@ func TestWireRule(t *testing.T) {
 }
 
 func testWireRule(t *testing.T, era, method string, cancel *cancellation.Error, what string, returned func(context.Context) error) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		var call *server.Call
 		p := newPeer(t, f.Server, peerOptions{Version: era, Start: func(c *server.Call) {

@@ -71,10 +71,13 @@ func sleepsOutsideBubbles(file goFile, makers []string) []ast.Node {
 	return sleeps
 }
 
-// mentions reports whether a node uses testing/synctest or one of the makers.
+// mentions reports whether a node uses testing/synctest, internal/bubble or one of the
+// makers.
 func mentions(file goFile, node ast.Node, makers []string) bool {
 	found := false
-	file.selectors("testing/synctest", func(sel *ast.SelectorExpr) { found = found || encloses(node, sel) })
+	for _, maker := range []string{"testing/synctest", modulePath + "/internal/bubble"} {
+		file.selectors(maker, func(sel *ast.SelectorExpr) { found = found || encloses(node, sel) })
+	}
 	ast.Inspect(node, func(inner ast.Node) bool {
 		if name, ok := inner.(*ast.Ident); ok && slices.Contains(makers, name.Name) {
 			found = true

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/transport/stdio"
 	"github.com/stretchr/testify/assert"
@@ -27,7 +28,7 @@ const (
 // life serves in a bubble, with a handshake done.
 func life(t *testing.T, o *stdio.Options, test func(t *testing.T, c *served)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := serve(t, newFixture(nil), o)
 		c.initialize()
 		test(t, c)
@@ -98,7 +99,7 @@ func TestLastLineNeedsNoEnd(t *testing.T) {
 }
 
 func TestWhatWasAnsweredIsWrittenAfterTheEndOfInput(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(nil)
 		c, unread := serveUnread(t, f, nil)
 		c.line(initializeLine, "2025-11-25")
@@ -273,7 +274,7 @@ func TestFailuresOfTheStream(t *testing.T) {
 		{"output fails", nil, syscall.EPIPE, syscall.EPIPE},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				f := newFixture(nil)
 				defer close(f.release)
 				in, end := io.Pipe()
@@ -323,7 +324,7 @@ func TestOutputThatFailsAfterTheEndOfInputIsNoError(t *testing.T) {
 }
 
 func TestConnectionsAreTheCallersAfterwards(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(nil)
 		ours, theirs := net.Pipe()
 		ctx, stop := context.WithCancel(t.Context())
@@ -349,7 +350,7 @@ func TestConnectionsAreTheCallersAfterwards(t *testing.T) {
 }
 
 func TestManyStreamsOneServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(nil)
 		clients := make([]*served, 10)
 		for i := range clients {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/transport/stdio"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -77,7 +78,7 @@ func (g *gate) open() {
 }
 
 func TestInvariant_O1_LinesAreWholeAndInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var w sink
 		o := stdio.NewOutbox(&w, 1<<20, time.Minute)
 		const writers, each = 20, 200
@@ -108,7 +109,7 @@ func TestInvariant_O1_LinesAreWholeAndInOrder(t *testing.T) {
 }
 
 func TestOutboxJoinsWhatIsReady(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := newGate()
 		o := stdio.NewOutbox(g, 1<<20, time.Minute)
 		for i := range 100 {
@@ -123,7 +124,7 @@ func TestOutboxJoinsWhatIsReady(t *testing.T) {
 }
 
 func TestInvariant_O2_HandlersWaitAndTheReaderDoesNot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const room = 1000
 		g := newGate()
 		o := stdio.NewOutbox(g, room, time.Hour)
@@ -153,7 +154,7 @@ func TestInvariant_O2_HandlersWaitAndTheReaderDoesNot(t *testing.T) {
 }
 
 func TestInvariant_O2_FloodsAreGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := newGate()
 		o := stdio.NewOutbox(g, 1000, time.Hour)
 		var err error
@@ -169,7 +170,7 @@ func TestInvariant_O2_FloodsAreGivenUp(t *testing.T) {
 }
 
 func TestInvariant_O3_FailureFreesEverybody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := newGate()
 		o := stdio.NewOutbox(g, 100, time.Hour)
 		mine := errors.New("mine")
@@ -228,7 +229,7 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 func TestInvariant_O4_SilenceLeavesAtMostOneMessage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := newGate()
 		o := stdio.NewOutbox(g, 1<<20, time.Hour)
 		r, other := o.Reply(true), o.Reply(true)
@@ -259,7 +260,7 @@ func TestInvariant_O4_SilenceLeavesAtMostOneMessage(t *testing.T) {
 }
 
 func TestSilenceFreesASendThatWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := newGate()
 		o := stdio.NewOutbox(g, 10, time.Hour)
 		require.NoError(t, o.Put("a long line"))

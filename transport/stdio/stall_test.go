@@ -3,16 +3,16 @@ package stdio_test
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/transport/stdio"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 func TestStalledPeerIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const timeout = time.Minute
 		g := newGate()
 		o := stdio.NewOutbox(g, 1<<20, timeout)
@@ -28,7 +28,7 @@ func TestStalledPeerIsGivenUp(t *testing.T) {
 }
 
 func TestSlowPeerIsNotGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const timeout = time.Minute
 		g := newGate()
 		o := stdio.NewOutbox(g, 10*stdio.MaxWrite, timeout)
@@ -51,11 +51,11 @@ func TestSlowPeerIsNotGivenUp(t *testing.T) {
 }
 
 func TestWithoutATimeoutPeersMayTakeForever(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := newGate()
 		o := stdio.NewOutbox(g, 100, 0)
 		require.NoError(t, o.Put("x"))
-		time.Sleep(1000 * time.Hour)
+		time.Sleep(bubble.Lifetime - 2*time.Hour)
 		g.let <- 2
 		assert.True(t, o.Finish(time.Hour))
 		assert.Equal(t, "x\n", g.text())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/transport/stdio"
 	"github.com/stretchr/testify/assert"
@@ -19,7 +20,7 @@ import (
 )
 
 func TestCase02_CancelledCallsAreSilent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := serve(t, newFixture(nil), nil)
 		c.initialize()
 		for i := range 100 {
@@ -38,7 +39,7 @@ func TestCase02_CancelledCallsAreSilent(t *testing.T) {
 }
 
 func TestCase12_CancelsAheadOfTheirCallAreIgnored(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := serve(t, newFixture(nil), nil)
 		c.initialize()
 		for i := range 2000 {
@@ -50,7 +51,7 @@ func TestCase12_CancelsAheadOfTheirCallAreIgnored(t *testing.T) {
 }
 
 func TestCase13_IDsCanBeUsedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := serve(t, newFixture(nil), nil)
 		c.initialize()
 		c.call(1, "wait", "")
@@ -67,7 +68,7 @@ func TestCase13_IDsCanBeUsedAgain(t *testing.T) {
 }
 
 func TestCase14_DuplicatesLeaveTheFirstAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := serve(t, newFixture(nil), nil)
 		c.initialize()
 		c.call(1, "wait", "")
@@ -86,7 +87,7 @@ func TestCase14_DuplicatesLeaveTheFirstAlone(t *testing.T) {
 }
 
 func TestCase36_ReaderThatStops(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const pending = 2000
 		c, unread := serveUnread(t, newFixture(nil), &stdio.Options{MaxPending: pending, WriteTimeout: time.Hour})
 		c.line(initializeLine, "2025-11-25")
@@ -125,7 +126,7 @@ func TestCase36_ReaderThatStops(t *testing.T) {
 }
 
 func TestCase36_CancelsReachHandlersOfAPeerThatStops(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(nil)
 		c, _ := serveUnread(t, f, &stdio.Options{MaxPending: 100, WriteTimeout: time.Minute})
 		begun := time.Now()
@@ -147,7 +148,7 @@ func TestCase36_CancelsReachHandlersOfAPeerThatStops(t *testing.T) {
 }
 
 func TestCase36_ShutdownReturns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c, _ := serveUnread(t, newFixture(nil), &stdio.Options{MaxPending: 100})
 		c.line(initializeLine, "2025-11-25")
 		for i := range 20 {
@@ -200,7 +201,7 @@ func TestCase49_NoLineEndsTheSession(t *testing.T) {
 		{"spaces", "  \t \r", 0, ""},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				c := serve(t, newFixture(nil), &stdio.Options{MaxLine: 2000})
 				c.initialize()
 				c.write(x.line + "\n")
@@ -222,7 +223,7 @@ func TestCase49_NoLineEndsTheSession(t *testing.T) {
 }
 
 func TestCase49_WhiteSpaceIsNoFault(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := serve(t, newFixture(nil), nil)
 		c.write("\xef\xbb\xbf\r\n\n")
 		c.initialize()
@@ -236,7 +237,7 @@ func TestCase49_WhiteSpaceIsNoFault(t *testing.T) {
 }
 
 func TestCase49_BatchesWhereTheRevisionHasThem(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := serve(t, newFixture(nil), nil)
 		c.initializeVersion("2025-03-26")
 		c.line(`[%s,{"jsonrpc":"2.0","method":"notifications/x"},7,%s]`, callLine(1, "echo", `"text":"a"`), callLine(2, "wait", ""))
@@ -258,7 +259,7 @@ func TestCase49_BatchesWhereTheRevisionHasThem(t *testing.T) {
 }
 
 func TestCase57_PingAndCancelAmongManyWaitingCalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := serve(t, newFixture(nil), nil)
 		c.initialize()
 		for i := range 300 {
@@ -280,7 +281,7 @@ func TestCase57_PingAndCancelAmongManyWaitingCalls(t *testing.T) {
 }
 
 func TestCase58_CallAndCancelInOneWrite(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := serve(t, newFixture(nil), nil)
 		c.initialize()
 		for i := range 200 {
@@ -294,7 +295,7 @@ func TestCase58_CallAndCancelInOneWrite(t *testing.T) {
 }
 
 func TestProgressAfterACancelIsNotWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(nil)
 		c, unread := serveUnread(t, f, nil)
 		c.line(initializeLine, "2025-11-25")
@@ -319,7 +320,7 @@ func TestProgressAfterACancelIsNotWritten(t *testing.T) {
 
 // What a request of a batch has put goes with it, and what the others have put stays.
 func TestProgressOfACancelledBatchElementIsNotWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(nil)
 		c, unread := serveUnread(t, f, nil)
 		c.line(initializeLine, "2025-03-26")
@@ -350,7 +351,7 @@ func TestProgressOfACancelledBatchElementIsNotWritten(t *testing.T) {
 
 // A request of a batch that waits for room is woken by its cancel.
 func TestCancelReachesABatchElementOfAPeerThatStops(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(nil)
 		c, _ := serveUnread(t, f, &stdio.Options{MaxPending: 100, WriteTimeout: time.Minute})
 		begun := time.Now()
@@ -368,7 +369,7 @@ func TestCancelReachesABatchElementOfAPeerThatStops(t *testing.T) {
 
 // An operator learns why a client's message went nowhere.
 func TestALineThatIsTooLongIsLogged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var log bytes.Buffer // written by the reading goroutine, read once that has answered
 		c := serve(t, newFixture(nil), &stdio.Options{MaxLine: 500, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 		c.initialize()
@@ -384,7 +385,7 @@ func TestALineThatIsTooLongIsLogged(t *testing.T) {
 }
 
 func TestBothErasOnOneStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := serve(t, newFixture(nil), nil)
 		c.line(`{"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"},` +
 			`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`)

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,7 +29,7 @@ func subscriptionOf(t *testing.T, m message) string {
 
 // Subscriptions share a stream, and the end of one, which is silent, leaves the others.
 func TestSeveralSubscriptionsOnOneStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(nil)
 		c := serve(t, f, nil)
 		for _, id := range []string{"1", `"1"`, "2"} {
@@ -63,7 +64,7 @@ func TestSeveralSubscriptionsOnOneStream(t *testing.T) {
 
 // URIs with control characters are answered, and the stream lives.
 func TestOddURIsAreAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(nil)
 		server.MustAddResourceTemplate(f.Server, &mcp.ResourceTemplate{URITemplate: "odd://{+x}", Name: "odd"}, func(_ context.Context, _ *servercontext.Request, in server.ReadIn) (string, error) {
 			return "", mcp.ResourceNotFoundError(in.URI)

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/heedmcp/heed/transport/streamable"
@@ -48,7 +48,7 @@ func byParts(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo,
 }
 
 func TestAuthChallenges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		const where = `resource_metadata="https://mem.example/.well-known/oauth-protected-resource/mcp"`
 		e := serve(t, f.s, &streamable.Options{Auth: &streamable.Auth{
@@ -117,7 +117,7 @@ func TestAuthChallenges(t *testing.T) {
 }
 
 func TestAuthCoversEveryCallOfABatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		e := serve(t, f.s, &streamable.Options{Auth: &streamable.Auth{
 			Verifier: byName, AllowMissingExpiration: true,
@@ -137,7 +137,7 @@ func TestAuthCoversEveryCallOfABatch(t *testing.T) {
 }
 
 func TestTokenAndHeaderReachTheHandler(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		server.MustAddTool(f.s, &mcp.Tool{Name: "who"}, func(ctx context.Context, req *servercontext.Request, _ struct{}) (string, error) {
 			if auth.TokenInfoFromContext(ctx) != req.TokenInfo() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/heedmcp/heed/transport/streamable"
@@ -46,7 +47,7 @@ func messages(t testing.TB, events []event) (all []wire) {
 
 func TestCase01_CancelledCallsAreSilentInASession(t *testing.T) {
 	for _, tool := range []string{"wait", "value", "panic", "fail"} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			f := newFixture(t, nil)
 			in := session(t, f, nil)
 			w := in.open(classicTool(1, tool, M{"tag": "a"}))
@@ -64,7 +65,7 @@ func TestCase01_CancelledCallsAreSilentInASession(t *testing.T) {
 }
 
 func TestCase02_AHundredCancelledCallsLeaveNoTrace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		for i := range 100 {
@@ -80,7 +81,7 @@ func TestCase02_AHundredCancelledCallsLeaveNoTrace(t *testing.T) {
 }
 
 func TestCase03_NoProgressAfterACancel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		server.MustAddTool(f.s, &mcp.Tool{Name: "loop"}, func(ctx context.Context, req *servercontext.Request, _ struct{}) (string, error) {
 			for i := range 1000 {
@@ -102,7 +103,7 @@ func TestCase03_NoProgressAfterACancel(t *testing.T) {
 }
 
 func TestCase06_TheStreamOfACancelledCallEndsThoughItsHandlerRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		w := in.open(classicTool(1, "ignore", M{"tag": "a"}))
@@ -122,7 +123,7 @@ func TestCase06_TheStreamOfACancelledCallEndsThoughItsHandlerRuns(t *testing.T) 
 
 func TestCase07_CancelledCallsInJSONMode(t *testing.T) {
 	for accept, want := range map[string]int{"application/json, text/event-stream": 204, "application/json": 204} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			f := newFixture(t, nil)
 			in := session(t, f, &streamable.Options{Response: streamable.JSON})
 			done := make(chan answer, 1)
@@ -139,7 +140,7 @@ func TestCase07_CancelledCallsInJSONMode(t *testing.T) {
 
 func TestCase07_CancelledBeforeTheStreamBegan(t *testing.T) {
 	for accept, want := range map[string]string{"application/json, text/event-stream": "text/event-stream", "application/json": ""} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			f := newFixture(t, nil)
 			in := session(t, f, nil)
 			done := make(chan answer, 1)
@@ -155,7 +156,7 @@ func TestCase07_CancelledBeforeTheStreamBegan(t *testing.T) {
 }
 
 func TestCase10_IDsOfDifferentKindsAreDifferent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		in.open(classicTool(7, "wait", M{"tag": "a"}))
@@ -168,7 +169,7 @@ func TestCase10_IDsOfDifferentKindsAreDifferent(t *testing.T) {
 }
 
 func TestCase11_UnusableCancelsDoNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		in.open(classicTool(3, "wait", M{"tag": "a"}))
@@ -191,7 +192,7 @@ func TestCase11_UnusableCancelsDoNothing(t *testing.T) {
 }
 
 func TestCase12_AnEarlyCancelIsRemembered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		in.accept(cancelOf(1, "overtook"))
@@ -205,7 +206,7 @@ func TestCase12_AnEarlyCancelIsRemembered(t *testing.T) {
 }
 
 func TestCase13_AnIDIsFreeAfterACancel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		w := in.open(classicTool(1, "ignore", M{"tag": "a"}))
@@ -218,7 +219,7 @@ func TestCase13_AnIDIsFreeAfterACancel(t *testing.T) {
 }
 
 func TestCase14_ADuplicateLeavesTheFirstAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		w := in.open(classicTool(1, "wait", M{"tag": "a"}))
@@ -233,7 +234,7 @@ func TestCase14_ADuplicateLeavesTheFirstAlone(t *testing.T) {
 }
 
 func TestCase15_NotificationsWithAnIDDoNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		in.open(classicTool(1, "wait", M{"tag": "a"}))
@@ -245,7 +246,7 @@ func TestCase15_NotificationsWithAnIDDoNothing(t *testing.T) {
 }
 
 func TestCase16_SessionsDoNotReachEachOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		e := serve(t, f.s, nil)
 		one, two := e.initialize(server.Version20251125, nil), e.initialize(server.Version20251125, nil)
@@ -259,7 +260,7 @@ func TestCase16_SessionsDoNotReachEachOther(t *testing.T) {
 }
 
 func TestCase18_ACancelRightAfterTheRequestTakesEffect(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		for i := range 100 {
@@ -275,7 +276,7 @@ func TestCase18_ACancelRightAfterTheRequestTakesEffect(t *testing.T) {
 }
 
 func TestCase19_ReasonsReachTheHandler(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		for i, reason := range []string{"user pressed stop", "%s %d %!", "line\nbreak\x00\u2028", strings.Repeat("x", 1<<20)} {
@@ -308,13 +309,15 @@ func same(ctx context.Context) context.Context { return ctx }
 // question waits for the nested request on a stream.
 func question(w *flow) wire {
 	w.t.Helper()
-	for {
+	for range 100 { // a stream that is kept alive has events for ever
 		if ev := w.next(); ev.data != "" {
 			m := ev.message(w.t)
 			require.Equal(w.t, "sampling/createMessage", m.Method)
 			return m
 		}
 	}
+	require.FailNow(w.t, "no question came")
+	return wire{}
 }
 
 func TestCase20_ANestedCallIsRetractedBeforeTheStreamEnds(t *testing.T) {
@@ -324,7 +327,7 @@ func TestCase20_ANestedCallIsRetractedBeforeTheStreamEnds(t *testing.T) {
 		"another context": func(context.Context) context.Context { return context.Background() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				f := newFixture(t, nil)
 				ended := asking(f, around)
 				in := serve(t, f.s, nil).initialize(server.Version20251125, M{"sampling": M{}})
@@ -348,7 +351,7 @@ func TestCase20_ANestedCallIsRetractedBeforeTheStreamEnds(t *testing.T) {
 }
 
 func TestCase21_NestedCallsTravelOnTheirParentsStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		ended := asking(f, same)
 		in := serve(t, f.s, nil).initialize(server.Version20251125, M{"sampling": M{}})
@@ -366,7 +369,7 @@ func TestCase21_NestedCallsTravelOnTheirParentsStream(t *testing.T) {
 }
 
 func TestCase21_WithoutAStreamANestedCallFailsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		ended := asking(f, same)
 		in := serve(t, f.s, nil).initialize(server.Version20251125, M{"sampling": M{}})
@@ -380,7 +383,7 @@ func TestCase21_WithoutAStreamANestedCallFailsAtOnce(t *testing.T) {
 }
 
 func TestCase23_AClientThatNeverAnswersIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, &server.Options{ClientTimeout: time.Minute})
 		ended := asking(f, same)
 		in := serve(t, f.s, nil).initialize(server.Version20251125, M{"sampling": M{}})
@@ -396,7 +399,7 @@ func TestCase23_AClientThatNeverAnswersIsBounded(t *testing.T) {
 }
 
 func TestCase28_ACancelledParentAsksNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		ended := make(chan error, 1)
 		server.MustAddTool(f.s, &mcp.Tool{Name: "late"}, func(ctx context.Context, req *servercontext.Request, _ struct{}) (string, error) {
@@ -414,7 +417,7 @@ func TestCase28_ACancelledParentAsksNothing(t *testing.T) {
 }
 
 func TestCase30_ADroppedStreamIsResumed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		w := in.open(classicTool(1, "ignore", M{"tag": "a"}))
@@ -434,7 +437,7 @@ func TestCase30_ADroppedStreamIsResumed(t *testing.T) {
 }
 
 func TestCase31_DeleteCancelsWithTheSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		listening := in.open(newCall(http.MethodGet, ""))
@@ -454,7 +457,7 @@ func TestCase31_DeleteCancelsWithTheSession(t *testing.T) {
 }
 
 func TestCase32_RunningRequestsKeepTheirSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		e := serve(t, f.s, &streamable.Options{SessionIdle: time.Minute, MaxSessions: 1})
 		in := e.initialize(server.Version20251125, nil)
@@ -478,7 +481,7 @@ func TestCase32_RunningRequestsKeepTheirSession(t *testing.T) {
 }
 
 func TestCase34_AnotherPrincipalIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		e := serve(t, f.s, &streamable.Options{Auth: &streamable.Auth{Verifier: byName, AllowMissingExpiration: true}})
 		e.bearer = "alice"
@@ -505,7 +508,7 @@ func TestCase34_AnotherPrincipalIsRefused(t *testing.T) {
 }
 
 func TestCase36_AReaderThatStallsHoldsNobodyUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, &server.Options{ProgressInterval: -1})
 		gone := make(chan error, 1)
 		server.MustAddTool(f.s, &mcp.Tool{Name: "talk"}, func(ctx context.Context, req *servercontext.Request, _ struct{}) (string, error) {
@@ -531,16 +534,18 @@ func TestCase36_AReaderThatStallsHoldsNobodyUp(t *testing.T) {
 }
 
 func TestCase36_AStalledReaderDoesNotHoldUpACancel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, &server.Options{ProgressInterval: -1})
 		gone := make(chan error, 1)
 		server.MustAddTool(f.s, &mcp.Tool{Name: "talk"}, func(ctx context.Context, req *servercontext.Request, _ struct{}) (string, error) {
-			for i := 0; ; i++ {
+			for i := range 100_000 {
 				if err := req.Progress(ctx, float64(i+1), 0, strings.Repeat("x", 1000)); err != nil {
 					gone <- err
 					return "", err
 				}
 			}
+			gone <- nil
+			return "", nil
 		})
 		in := session(t, f, nil)
 		resp, err := in.send(classic(1, "tools/call", M{"name": "talk", "arguments": M{}, "_meta": progress(1)}))
@@ -554,7 +559,7 @@ func TestCase36_AStalledReaderDoesNotHoldUpACancel(t *testing.T) {
 }
 
 func TestCase41_ALingeringHandlerHoldsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		unresponsive := make(chan server.Unresponsive, 1)
 		f := newFixture(t, &server.Options{Grace: time.Second, Observer: &server.Observer{Unresponsive: func(u server.Unresponsive) { unresponsive <- u }}})
 		in := session(t, f, nil)
@@ -570,7 +575,7 @@ func TestCase41_ALingeringHandlerHoldsNothing(t *testing.T) {
 }
 
 func TestCase45_OperatorsSeeAFailureAfterACancel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		w := in.open(classicTool(1, "fail", M{"tag": "a"}))
@@ -584,7 +589,7 @@ func TestCase45_OperatorsSeeAFailureAfterACancel(t *testing.T) {
 }
 
 func TestCase57_APingAndACancelAmongManyWaitingCalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		in.open(classicTool(0, "wait", M{"tag": "a"}))
@@ -601,7 +606,7 @@ func TestCase57_APingAndACancelAmongManyWaitingCalls(t *testing.T) {
 }
 
 func TestCase58_NothingOfAFloodRunsOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		const wave = 50 // fewer than the cancels that a session remembers for requests they overtook
@@ -622,7 +627,7 @@ func TestCase58_NothingOfAFloodRunsOn(t *testing.T) {
 }
 
 func TestCase22_ALateAnswerIsDropped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		ended := asking(f, same)
 		in := serve(t, f.s, nil).initialize(server.Version20251125, M{"sampling": M{}})
@@ -644,7 +649,7 @@ func TestCase22_ALateAnswerIsDropped(t *testing.T) {
 
 // An answer counts only from the session that was asked.
 func TestCase22_ASessionCannotAnswerForAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		ended := asking(f, same)
 		e := serve(t, f.s, nil)
@@ -660,7 +665,7 @@ func TestCase22_ASessionCannotAnswerForAnother(t *testing.T) {
 }
 
 func TestCase33_AnEndedSessionIsNotFoundAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		e := serve(t, f.s, &streamable.Options{SessionIdle: time.Minute})
 		for name, end := range map[string]func(*endpoint){

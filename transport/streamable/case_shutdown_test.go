@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 func TestCase40_ShutdownEndsEverything(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, &server.Options{DrainGrace: time.Second})
 		e := serve(t, f.s, nil)
 		in := e.initialize(server.Version20251125, nil)
@@ -57,7 +58,7 @@ func TestCase40_ShutdownEndsEverything(t *testing.T) {
 }
 
 func TestShutdownReportsWhoIsLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, &server.Options{DrainGrace: -1})
 		e := serve(t, f.s, nil)
 		in := e.initialize(server.Version20251125, nil)
@@ -77,7 +78,7 @@ func TestShutdownReportsWhoIsLeft(t *testing.T) {
 }
 
 func TestCloseEndsSessionsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, &server.Options{Grace: time.Second})
 		in := session(t, f, nil)
 		listening := in.open(newCall(http.MethodGet, ""))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/heedmcp/heed/transport/streamable"
@@ -40,7 +41,7 @@ func (e *endpoint) inBackground(c call) (cancel context.CancelFunc, done chan er
 
 func TestCase01_CancelledCallsAreSilentInTheStatelessEra(t *testing.T) {
 	for _, tool := range []string{"wait", "value", "panic", "fail"} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			f := newFixture(t, nil)
 			e := serve(t, f.s, nil)
 			w := e.open(modernTool(1, tool, M{"tag": "a"}))
@@ -57,7 +58,7 @@ func TestCase01_CancelledCallsAreSilentInTheStatelessEra(t *testing.T) {
 }
 
 func TestCase08_SilentCallsAreCommittedEarly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		e := serve(t, f.s, nil)
 		for name, c := range map[string]call{
@@ -83,7 +84,7 @@ func TestCase08_SilentCallsAreCommittedEarly(t *testing.T) {
 }
 
 func TestCase08_ClientsOfJSONAreNotCommittedEarly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		e := serve(t, f.s, nil)
 		done := make(chan answer, 1)
@@ -105,7 +106,7 @@ func TestCase08_ClientsOfJSONAreNotCommittedEarly(t *testing.T) {
 }
 
 func TestCase09_QuietStreamsAreKeptAlive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		e := serve(t, f.s, nil)
 		in := e.initialize(server.Version20250618, nil)
@@ -126,7 +127,7 @@ func TestCase09_QuietStreamsAreKeptAlive(t *testing.T) {
 
 // Reports of progress count as signs of life: no comment comes between them.
 func TestCase09_StreamsThatAreNotQuietNeedNoComments(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		server.MustAddTool(f.s, &mcp.Tool{Name: "slow"}, func(ctx context.Context, req *servercontext.Request, _ struct{}) (string, error) {
 			for i := range 9 {
@@ -153,7 +154,7 @@ func TestCase09_StreamsThatAreNotQuietNeedNoComments(t *testing.T) {
 }
 
 func TestCase03_NoProgressAfterTheDrop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		server.MustAddTool(f.s, &mcp.Tool{Name: "loop"}, func(ctx context.Context, req *servercontext.Request, _ struct{}) (string, error) {
 			for i := range 1000 {
@@ -174,7 +175,7 @@ func TestCase03_NoProgressAfterTheDrop(t *testing.T) {
 }
 
 func TestCase04_ProgressPrecedesTheResult(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		e := serve(t, newFixture(t, nil).s, nil)
 		in := e.initialize(server.Version20251125, nil)
 		for i := range 50 {
@@ -195,7 +196,7 @@ func TestCase04_ProgressPrecedesTheResult(t *testing.T) {
 }
 
 func TestCase05_ProgressTokensComeBackAsTheyWere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		e := serve(t, newFixture(t, nil).s, nil)
 		for _, token := range []string{`"t"`, `7`, `"7"`, `9007199254740993`, `0`, `""`} {
 			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x","progress":1},"_meta":{"progressToken":%s,%q:%q,%q:{}}}}`,
@@ -212,7 +213,7 @@ func TestCase05_ProgressTokensComeBackAsTheyWere(t *testing.T) {
 }
 
 func TestCase16_ClientsOfTheStatelessEraDoNotShareIDs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		e := serve(t, f.s, nil)
 		one := e.open(modernTool(1, "wait", M{"tag": "a"}))
@@ -230,7 +231,7 @@ func TestCase16_ClientsOfTheStatelessEraDoNotShareIDs(t *testing.T) {
 }
 
 func TestCase17_AQueuedCallThatIsDroppedNeverStarts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, &server.Options{MaxConcurrent: 1})
 		e := serve(t, f.s, nil)
 		first := e.open(modernTool(1, "wait", M{"tag": "a"}))
@@ -248,7 +249,7 @@ func TestCase17_AQueuedCallThatIsDroppedNeverStarts(t *testing.T) {
 func TestCase29_ADroppedConnectionCancelsAtOnce(t *testing.T) {
 	for name, accept := range forms {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				f := newFixture(t, nil)
 				e := serve(t, f.s, nil)
 				cancel, done := e.inBackground(modernTool(1, "wait", M{"tag": "a"}).with("Accept", accept))
@@ -269,7 +270,7 @@ func TestCase29_ADropRightAtTheStartCancelsToo(t *testing.T) {
 	for name, accept := range forms {
 		for _, after := range []time.Duration{0, time.Millisecond, 19 * time.Millisecond, 20 * time.Millisecond, 499 * time.Millisecond, 500 * time.Millisecond} {
 			t.Run(fmt.Sprint(name, after), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					f := newFixture(t, nil)
 					e := serve(t, f.s, nil)
 					cancel, done := e.inBackground(modernTool(1, "wait", M{"tag": "a"}).with("Accept", accept))
@@ -287,7 +288,7 @@ func TestCase29_ADropRightAtTheStartCancelsToo(t *testing.T) {
 }
 
 func TestCase35_HalfABodyStartsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var logs strings.Builder
 		f := newFixture(t, nil)
 		e := serve(t, f.s, &streamable.Options{Logger: slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelInfo}))})
@@ -313,7 +314,7 @@ func TestCase35_HalfABodyStartsNothing(t *testing.T) {
 }
 
 func TestCase43_ALimitIsAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, &server.Options{Timeout: 200 * time.Millisecond, Grace: time.Second})
 		e := serve(t, f.s, nil)
 		in := e.initialize(server.Version20251125, nil)
@@ -335,7 +336,7 @@ func TestCase43_ALimitIsAnswered(t *testing.T) {
 }
 
 func TestCase44_AForeignCancellationErrorIsAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		server.MustAddTool(f.s, &mcp.Tool{Name: "foreign"}, func(context.Context, *servercontext.Request, struct{}) (string, error) {
 			return "", &cancellation.Error{Origin: cancellation.Peer, Reason: "not mine"}
@@ -348,7 +349,7 @@ func TestCase44_AForeignCancellationErrorIsAnswered(t *testing.T) {
 }
 
 func TestCase46_APanicIsContained(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		server.MustAddTool(f.s, &mcp.Tool{Name: "burst"}, func(context.Context, *servercontext.Request, struct{}) (string, error) {
 			panic("secret")
@@ -368,7 +369,7 @@ func TestCase46_APanicIsContained(t *testing.T) {
 }
 
 func TestCase50_KeysMatchInTheirCase(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		e := serve(t, newFixture(t, nil).s, nil)
 		meta := fmt.Sprintf(`"_meta":{%q:%q,%q:{}}`, mcp.MetaKeyProtocolVersion, server.Version20260728, mcp.MetaKeyClientCapabilities)
 		for body, status := range map[string]int{
@@ -391,7 +392,7 @@ func TestCase50_KeysMatchInTheirCase(t *testing.T) {
 }
 
 func TestCase51_NamesInBase64AreDecoded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		e := serve(t, newFixture(t, nil).s, nil)
 		echo := modernTool(1, "echo", M{"text": "x"})
 		for value, status := range map[string]int{
@@ -416,7 +417,7 @@ func TestCase51_NamesInBase64AreDecoded(t *testing.T) {
 }
 
 func TestCase54_OnlyMissingCapabilitiesAreListed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		server.MustAddTool(f.s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, req *servercontext.Request, _ struct{}) (string, error) {
 			_, err := req.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})

@@ -301,6 +301,8 @@ func (f *flow) next() event {
 // end waits for the end of the response and returns what came before it.
 func (f *flow) end() (rest []event) {
 	f.t.Helper()
+	late := time.NewTimer(time.Hour) // one for all: a stream that is kept alive has events for ever
+	defer late.Stop()
 	for {
 		select {
 		case ev, ok := <-f.events:
@@ -308,7 +310,7 @@ func (f *flow) end() (rest []event) {
 				return rest
 			}
 			rest = append(rest, ev)
-		case <-time.After(time.Hour):
+		case <-late.C:
 			require.FailNow(f.t, "the response did not end")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/heedmcp/heed/transport/streamable"
@@ -32,7 +33,7 @@ func TestOfficialClientInBothEras(t *testing.T) {
 	for _, version := range []string{"", server.Version20260728, server.Version20251125, server.Version20250618, server.Version20250326} {
 		for name, o := range map[string]*streamable.Options{"auto": nil, "json": {Response: streamable.JSON}, "stream": {Response: streamable.Stream}} {
 			t.Run(version+" "+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				bubble.Test(t, func(t *testing.T) {
 					e := serve(t, newFixture(t, nil).s, o)
 					var progress []float64
 					cs := e.connect(&mcp.ClientOptions{
@@ -67,7 +68,7 @@ func TestOfficialClientInBothEras(t *testing.T) {
 func TestOfficialClientCancels(t *testing.T) {
 	for _, version := range []string{server.Version20260728, server.Version20251125} {
 		t.Run(version, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				f := newFixture(t, nil)
 				e := serve(t, f.s, nil)
 				cs := e.connect(nil, version)
@@ -95,7 +96,7 @@ func TestOfficialClientCancels(t *testing.T) {
 func TestOfficialClientIsAsked(t *testing.T) {
 	for _, version := range []string{server.Version20260728, server.Version20251125} {
 		t.Run(version, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				f := newFixture(t, nil)
 				server.MustAddTool(f.s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, req *servercontext.Request, in struct{}) (string, error) {
 					res, err := req.Elicit(ctx, &mcp.ElicitParams{Message: "sure?", RequestedSchema: M{"type": "object", "properties": M{"ok": M{"type": "boolean"}}}})
@@ -120,7 +121,7 @@ func TestOfficialClientIsAsked(t *testing.T) {
 // A client that learns of the end of its session can open another one; the
 // official one tells by the 404, if its body is not about the request.
 func TestOfficialClientLearnsThatItsSessionIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		e := serve(t, f.s, &streamable.Options{MaxSessions: 1})
 		c := mcp.NewClient(&mcp.Implementation{Name: "official", Version: "1"}, nil)

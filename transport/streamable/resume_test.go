@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/heedmcp/heed/transport/streamable"
@@ -44,7 +45,7 @@ func resumeAt(id string) call { return newCall(http.MethodGet, "").with("Last-Ev
 
 func TestPrimingByRevision(t *testing.T) {
 	for version, primed := range map[string]bool{server.Version20251125: true, server.Version20250618: false, server.Version20250326: false} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			f := newFixture(t, nil)
 			in := serve(t, f.s, nil).initialize(version, nil)
 			events := in.do(classic(1, "tools/call", M{"name": "echo", "arguments": M{"text": "x", "progress": 1}, "_meta": progress(1)})).events(t)
@@ -66,7 +67,7 @@ func TestPrimingByRevision(t *testing.T) {
 }
 
 func TestStreamModeCommitsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		e := serve(t, f.s, &streamable.Options{Response: streamable.Stream})
 		in := e.initialize(server.Version20251125, nil)
@@ -88,7 +89,7 @@ func TestStreamModeCommitsAtOnce(t *testing.T) {
 }
 
 func TestResumingGetsExactlyWhatWasMissed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		next := steps(f)
 		in := session(t, f, nil)
@@ -125,7 +126,7 @@ func TestResumingGetsExactlyWhatWasMissed(t *testing.T) {
 }
 
 func TestResumingReplaysNoOtherStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		one := in.do(classic("one", "tools/call", M{"name": "echo", "arguments": M{"text": "first", "progress": 1}, "_meta": progress(1)})).events(t)
@@ -137,7 +138,7 @@ func TestResumingReplaysNoOtherStream(t *testing.T) {
 }
 
 func TestPollingWithCloseStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		server.MustAddTool(f.s, &mcp.Tool{Name: "poll"}, func(ctx context.Context, req *servercontext.Request, _ struct{}) (string, error) {
 			if err := req.CloseStream(2 * time.Second); err != nil {
@@ -170,7 +171,7 @@ func TestPollingWithCloseStream(t *testing.T) {
 }
 
 func TestOfficialClientPolls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		server.MustAddTool(f.s, &mcp.Tool{Name: "poll"}, func(ctx context.Context, req *servercontext.Request, _ struct{}) (string, error) {
 			for range 10 {
@@ -190,7 +191,7 @@ func TestOfficialClientPolls(t *testing.T) {
 }
 
 func TestDisconnectGrace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, &streamable.Options{DisconnectGrace: time.Minute})
 		w := in.open(classicTool(1, "wait", M{"tag": "a"}))
@@ -210,7 +211,7 @@ func TestDisconnectGrace(t *testing.T) {
 }
 
 func TestListenerGetsWhatBelongsToNoRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, nil)
 		w := in.open(newCall(http.MethodGet, ""))
@@ -243,7 +244,7 @@ func TestListenerGetsWhatBelongsToNoRequest(t *testing.T) {
 }
 
 func TestASlowListenerIsLetGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		store := &recordingStore{EventStore: streamable.NewRingStore(0)}
 		in := session(t, f, &streamable.Options{EventStore: store})
@@ -289,7 +290,7 @@ func (s *recordingStore) appends() int {
 }
 
 func TestAFailingStoreCostsOnlyResumption(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := session(t, f, &streamable.Options{EventStore: &recordingStore{EventStore: streamable.NewRingStore(0), fail: errors.New("down")}})
 		events := in.do(classic(1, "tools/call", M{"name": "echo", "arguments": M{"text": "x", "progress": 2}, "_meta": progress(1)})).events(t)
@@ -302,7 +303,7 @@ func TestAFailingStoreCostsOnlyResumption(t *testing.T) {
 
 // The official SDK's store works as well; it knows no Forget.
 func TestOfficialEventStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		next := steps(f)
 		in := session(t, f, &streamable.Options{EventStore: mcp.NewMemoryEventStore(nil)})
@@ -324,7 +325,7 @@ func TestOfficialEventStore(t *testing.T) {
 }
 
 func TestAStreamWhoseEventsWereDroppedStillEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		next := steps(f)
 		in := session(t, f, &streamable.Options{EventStore: streamable.NewRingStore(4096)})
@@ -344,7 +345,7 @@ func TestAStreamWhoseEventsWereDroppedStillEnds(t *testing.T) {
 }
 
 func TestOnlySoManyAnsweredStreamsAreKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		store := streamable.NewRingStore(0)
 		in := session(t, f, &streamable.Options{EventStore: store})
@@ -382,7 +383,7 @@ func (s *slowStore) After(ctx context.Context, session, stream string, index int
 }
 
 func TestACancelDuringAResumption(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		store := &slowStore{streamable.NewRingStore(0), make(chan chan struct{})}
 		in := session(t, f, &streamable.Options{EventStore: store})
@@ -400,7 +401,7 @@ func TestACancelDuringAResumption(t *testing.T) {
 }
 
 func TestBatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		in := serve(t, f.s, nil).initialize(server.Version20250326, nil)
 		a := in.do(newCall("POST", `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":2,"method":"no/such"},3]`))
@@ -427,7 +428,7 @@ func TestBatches(t *testing.T) {
 }
 
 func TestHandshakeEraWithoutSessions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		e := serve(t, f.s, &streamable.Options{NoSessions: true})
 		a := e.do(classic(1, "initialize", M{"protocolVersion": server.Version20250618, "capabilities": M{}}))
@@ -463,7 +464,7 @@ func TestHandshakeEraWithoutSessions(t *testing.T) {
 }
 
 func TestOfficialClientWithoutSessions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		e := serve(t, newFixture(t, nil).s, &streamable.Options{NoSessions: true})
 		cs := e.connect(nil, server.Version20250618)
 		_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: M{"text": "x"}})

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/heedmcp/heed/transport/streamable"
@@ -107,7 +108,7 @@ func TestHostsOnLoopback(t *testing.T) {
 }
 
 func TestCORS(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		e := serve(t, f.s, &streamable.Options{
 			AllowedOrigins: []string{"https://app.example"},
@@ -146,7 +147,7 @@ func TestCORS(t *testing.T) {
 }
 
 func TestTooManyInFlight(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		e := serve(t, f.s, &streamable.Options{MaxInFlight: 2})
 		one, two := e.open(modernTool(1, "wait", M{"tag": "a"})), e.open(modernTool(2, "wait", M{"tag": "a"}))
@@ -165,7 +166,7 @@ func TestTooManyInFlight(t *testing.T) {
 }
 
 func TestParamHeaders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		server.MustAddTool(f.s, &mcp.Tool{Name: "sql", InputSchema: M{"type": "object", "properties": M{
 			"region": M{"type": "string", "x-mcp-header": "region"},

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/transport/streamable"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,7 +15,7 @@ import (
 
 // Every status of the stateless era.
 func TestStatelessStatuses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		e := serve(t, newFixture(t, nil).s, nil)
 		echo := modernTool(1, "echo", M{"text": "x"})
 		meta := func(version any) call {
@@ -84,7 +84,7 @@ func TestStatelessStatuses(t *testing.T) {
 }
 
 func TestUnsupportedVersionNamesTheSupportedOnes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		e := serve(t, newFixture(t, nil).s, nil)
 		c := modern(1, "tools/list", M{"_meta": M{mcp.MetaKeyProtocolVersion: "2099-01-01"}}).with("MCP-Protocol-Version", "2099-01-01")
 		a := e.do(c)
@@ -94,7 +94,7 @@ func TestUnsupportedVersionNamesTheSupportedOnes(t *testing.T) {
 }
 
 func TestStatelessIgnoresWhatItDoesNotHave(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		e := serve(t, newFixture(t, nil).s, nil)
 		a := e.do(modernTool(1, "echo", M{"text": "x"}).with("Mcp-Session-Id", "nonsense").with("Last-Event-ID", "nonsense"))
 		require.Equal(t, 200, a.status)
@@ -112,7 +112,7 @@ func TestStatelessIgnoresWhatItDoesNotHave(t *testing.T) {
 
 // Every status that does not depend on the era.
 func TestCommonStatuses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		e := serve(t, newFixture(t, nil).s, &streamable.Options{MaxBody: 4096})
 		echo := modernTool(1, "echo", M{"text": "x"})
 		for _, c := range []struct {
@@ -166,7 +166,7 @@ func TestCommonStatuses(t *testing.T) {
 }
 
 func TestUnknownLengthIsBoundedToo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		e := serve(t, newFixture(t, nil).s, &streamable.Options{MaxBody: 4096})
 		for size, status := range map[int]int{100: 200, 3000: 200, 5000: 413, 1 << 20: 413} {
 			c := modernTool(1, "echo", M{"text": strings.Repeat("x", size)})
@@ -183,7 +183,7 @@ func TestUnknownLengthIsBoundedToo(t *testing.T) {
 }
 
 func TestLargeBodiesArriveWhole(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		e := serve(t, newFixture(t, nil).s, nil)
 		text := strings.Repeat("0123456789", 100_000)
 		a := e.do(modernTool(1, "echo", M{"text": text}))
@@ -194,7 +194,7 @@ func TestLargeBodiesArriveWhole(t *testing.T) {
 
 // Every status of the handshake era.
 func TestSessionStatuses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		e := serve(t, newFixture(t, nil).s, nil)
 		in := e.initialize(server.Version20251125, nil)
 		version := func(v string) call { return classic(1, "ping", nil).with("MCP-Protocol-Version", v) }
@@ -247,7 +247,7 @@ func TestSessionStatuses(t *testing.T) {
 }
 
 func TestServersOfOneEra(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		initialize := classic(1, "initialize", M{"protocolVersion": server.Version20251125, "capabilities": M{}})
 		modernOnly := serve(t, newFixture(t, &server.Options{Versions: []string{server.Version20260728}}).s, nil)
 		for _, c := range []struct {

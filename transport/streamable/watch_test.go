@@ -3,10 +3,10 @@ package streamable_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/heedmcp/heed/transport/streamable"
@@ -38,7 +38,7 @@ func TestInvariant_R2_WhoeverWaitsLearnsOfADropAtOnce(t *testing.T) {
 		},
 	}
 	for name, handler := range handlers {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			s := server.New(&mcp.Implementation{Name: "drop", Version: "1"}, nil)
 			begun, told := make(chan struct{}), make(chan struct{})
 			server.MustAddTool(s, &mcp.Tool{Name: "hold"}, func(ctx context.Context, _ *servercontext.Request, _ struct{}) (string, error) {
