@@ -110,6 +110,11 @@ var arrows = []arrow{
 		why:     "heedcheck tries any server, so that it must not know ours",
 	},
 	{
+		pattern: "examples/internal/*",
+		foreign: []string{"github.com/modelcontextprotocol/go-sdk", "github.com/stretchr/testify", "go.uber.org/goleak"},
+		why:     "what starts examples for their tests is a client, and knows no server",
+	},
+	{
 		pattern: "examples/*",
 		heed:    []string{"*"},
 		foreign: []string{"*"},
