@@ -23,7 +23,7 @@ type ToolAdder interface {
 // limits of its own.
 //
 // It returns a *server.RegistrationError where mcp.AddTool panics, and when the
-// name is not 1 to 128 of A-Z, a-z, 0-9, _, ., -, / or t or h is nil. A tool of the
+// name is not 1 to 128 of A-Z, a-z, 0-9, _, - and ., or t or h is nil. A tool of the
 // same name is replaced.
 func AddTool[In, Out any](s ToolAdder, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out], options ...*server.ToolOptions) error {
 	if t == nil || h == nil {

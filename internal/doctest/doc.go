@@ -1,5 +1,6 @@
 // Package doctest keeps the documentation true: its test compares every code
-// fence that names its source with that source, and follows every relative link.
+// fence that names its source with that source, follows every relative link and anchor,
+// and holds pages to their places in the navigation.
 //
 // A fence names its source in the line above it:
 //
@@ -22,5 +23,6 @@
 //
 //   - A marked fence that differs from its source by one byte is found.
 //   - Go code without a mark is found, but in decision records.
+//   - An anchor that code hosts and the site would make differently is not taken for one.
 //   - Links to other sites are not followed.
 package doctest
