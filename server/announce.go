@@ -144,7 +144,7 @@ func (ss *Session) sendAnnouncements(changed [eventResourceUpdated]bool, updated
 	for _, uri := range updated {
 		// The client may have unsubscribed since.
 		if ss.watched.wants(event{kind: eventResourceUpdated, uri: uri}) {
-			send("notifications/resources/updated", append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}'))
+			send(methodResourceUpdated, append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}'))
 		}
 	}
 }

@@ -45,13 +45,15 @@ type Call struct {
 	out     sync.Mutex // serializes Send and Answer of reply; held while they are called
 	settled bool       // an answer was or will be written, or none ever; guarded by out, set by settle
 
-	mu        sync.Mutex             // guards the fields below; no lock is taken while it is held
-	questions map[*question]struct{} // calls to the client under way; taken away by cancel and finish
-	orphans   []*question            // questions to be retracted
-	progress  *progressState         // what was reported last; nil before the first report
-	timer     *time.Timer            // the limit in force, nil without one
-	limit     time.Duration          // its length
-	watch     *time.Timer            // fires when a cancelled handler outlives the grace period
+	mu          sync.Mutex             // guards the fields below; no lock is taken while it is held
+	questions   map[*question]struct{} // calls to the client under way; taken away by cancel and finish
+	orphans     []*question            // questions to be retracted
+	progress    *progressState         // what was reported last; nil before the first report
+	logs        pace                   // of log messages to the client
+	logsDropped bool                   // some were too many
+	timer       *time.Timer            // the limit in force, nil without one
+	limit       time.Duration          // its length
+	watch       *time.Timer            // fires when a cancelled handler outlives the grace period
 
 	retry     retry                     // what answered input requests brought; guarded by mu
 	detached  *Detached                 // set when the call has no peer of its own; never changed

@@ -74,15 +74,15 @@ func (s *Server) publish(e event) {
 // block; updates in quick succession are told once.
 //
 // Specification: server/resources (2025-11-25), basic/patterns/subscriptions (2026-07-28).
-func (s *Server) ResourceUpdated(uri string) { s.publish(event{kind: eventResourceUpdated, uri: uri}) }
+func (s *Server) ResourceUpdated(uri string) { s.share(event{kind: eventResourceUpdated, uri: uri}) }
 
 // ToolsChanged tells clients that the list of tools has changed. Registering
 // and removing tools does so by itself; this is for filters whose answer changes.
-func (s *Server) ToolsChanged() { s.publish(event{kind: eventToolsChanged}) }
+func (s *Server) ToolsChanged() { s.share(event{kind: eventToolsChanged}) }
 
 // PromptsChanged is ToolsChanged for prompts.
-func (s *Server) PromptsChanged() { s.publish(event{kind: eventPromptsChanged}) }
+func (s *Server) PromptsChanged() { s.share(event{kind: eventPromptsChanged}) }
 
 // ResourcesChanged is ToolsChanged for resources and their templates, also for
 // what listers ([Server.AddResourceLister]) return.
-func (s *Server) ResourcesChanged() { s.publish(event{kind: eventResourcesChanged}) }
+func (s *Server) ResourcesChanged() { s.share(event{kind: eventResourcesChanged}) }

@@ -42,26 +42,26 @@ type filters struct {
 // While there is a filter, lists of tools are private to caches.
 func (s *Server) SetToolFilter(f ToolFilter) {
 	s.change(func(r *registry) { r.filters.tool = f })
-	s.ToolsChanged()
+	s.publish(event{kind: eventToolsChanged})
 }
 
 // SetPromptFilter is SetToolFilter for prompts.
 func (s *Server) SetPromptFilter(f PromptFilter) {
 	s.change(func(r *registry) { r.filters.prompt = f })
-	s.PromptsChanged()
+	s.publish(event{kind: eventPromptsChanged})
 }
 
 // SetResourceFilter is SetToolFilter for resources, listed ones and instances of
 // templates alike.
 func (s *Server) SetResourceFilter(f ResourceFilter) {
 	s.change(func(r *registry) { r.filters.resource = f })
-	s.ResourcesChanged()
+	s.publish(event{kind: eventResourcesChanged})
 }
 
 // SetTemplateFilter is SetToolFilter for resource templates.
 func (s *Server) SetTemplateFilter(f TemplateFilter) {
 	s.change(func(r *registry) { r.filters.template = f })
-	s.ResourcesChanged()
+	s.publish(event{kind: eventResourcesChanged})
 }
 
 // SeesResource tells whether the request may see the resource with this URI. What an

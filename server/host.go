@@ -30,6 +30,9 @@ func (h *host) Log(level mcp.LoggingLevel, logger string, data any) {
 		return
 	}
 	c := h.call()
+	if !c.mayLog() {
+		return
+	}
 	encoded, err := appendJSON(nil, data)
 	if err != nil {
 		c.log().Error("log message for the client cannot be encoded", "error", err)
@@ -51,6 +54,28 @@ func (h *host) Log(level mcp.LoggingLevel, logger string, data any) {
 	if err := c.notify("notifications/message", b); err != nil {
 		c.log().Debug("log message could not be sent", "error", err)
 	}
+}
+
+// logBurst is how many log messages of one request are sent without regard to their rate.
+const logBurst = 256
+
+// mayLog counts a log message of the request, and tells whether it may be sent.
+//
+// Specification: server/utilities/logging: servers should limit the rate of log messages.
+func (c *Call) mayLog() bool {
+	interval := c.server.options.LogInterval
+	if interval <= 0 {
+		return true
+	}
+	c.mu.Lock()
+	late := c.logs.take(time.Since(c.accepted).Seconds(), interval.Seconds(), logBurst) > 0
+	first := late && !c.logsDropped
+	c.logsDropped = c.logsDropped || late
+	c.mu.Unlock()
+	if first {
+		c.log().Warn("dropped log messages for the client, there are too many", "interval", interval)
+	}
+	return !late
 }
 
 // logThreshold is the severity from which on the peer wants log messages; 0:

@@ -227,7 +227,7 @@ func (sub *subscription) flush(ctx context.Context, c *Call) error {
 		}
 	}
 	for uri := range updated {
-		errs = append(errs, c.notifySubscriber("notifications/resources/updated", jsonrpc.AppendString([]byte(`,"uri":`), uri)))
+		errs = append(errs, c.notifySubscriber(methodResourceUpdated, jsonrpc.AppendString([]byte(`,"uri":`), uri)))
 	}
 	for _, l := range sub.fields {
 		errs = append(errs, l.flush(ctx, c))

@@ -38,7 +38,7 @@ func (s *Server) AddResourceLister(id string, list ResourceLister) error {
 		slices.SortFunc(r.listers, func(a, b *lister) int { return strings.Compare(a.id, b.id) })
 		r.had |= hasResources
 	})
-	s.ResourcesChanged()
+	s.publish(event{kind: eventResourcesChanged})
 	return nil
 }
 
@@ -52,7 +52,7 @@ func (s *Server) MustAddResourceLister(id string, list ResourceLister) {
 // RemoveResourceLister takes a lister away. An unknown id is ignored.
 func (s *Server) RemoveResourceLister(id string) {
 	s.change(func(r *registry) { r.removeLister(id) })
-	s.ResourcesChanged()
+	s.publish(event{kind: eventResourcesChanged})
 }
 
 func (r *registry) removeLister(id string) {

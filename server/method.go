@@ -186,7 +186,7 @@ func reserved(name string) bool {
 	switch name {
 	case "notifications/cancelled", "notifications/progress", "notifications/message", "notifications/initialized",
 		"notifications/roots/list_changed", "notifications/tools/list_changed", "notifications/prompts/list_changed",
-		"notifications/resources/list_changed", "notifications/resources/updated", "notifications/elicitation/complete",
+		"notifications/resources/list_changed", methodResourceUpdated, "notifications/elicitation/complete",
 		"notifications/subscriptions/acknowledged", "notifications/tasks":
 		return true
 	}

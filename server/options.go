@@ -86,6 +86,11 @@ type Options struct {
 	// last. 0: 10 ms; negative: none are merged.
 	ProgressInterval time.Duration
 
+	// LogInterval is the least time between two log messages to the client of one
+	// request, once a burst of 256 is used up; what comes sooner is dropped, and the operator's
+	// logger told of the first. 0: 1 ms; negative: none are dropped.
+	LogInterval time.Duration
+
 	// MaxSubscriptions bounds the subscriptions/listen requests that are open at
 	// once. 0: 16384; negative: no bound.
 	MaxSubscriptions int
@@ -104,6 +109,14 @@ type Options struct {
 	// AnnounceDelay is for how long changes of lists and resources are gathered
 	// before clients of the handshake era are told of them, once. 0: 10 ms; negative: not at all.
 	AnnounceDelay time.Duration
+
+	// Changed is called for each change that this process was told of, by
+	// [Server.ResourceUpdated], [Server.ToolsChanged] and their like, so that other
+	// processes with the same clients can be told: send it there, to [Server.Announce].
+	// What is registered and removed is an affair of each process and is not passed on. It
+	// is called on the goroutine that tells of the change, by several at once, and must not
+	// block; its panics are contained and logged. nil: nobody else is told.
+	Changed func(Change)
 
 	// CacheHints are the caching hints for results of the stateless era, by method:
 	// server/discover, tools/list, prompts/list, resources/list,
@@ -138,6 +151,7 @@ const (
 	defaultDrainGrace       = 5 * time.Second
 	defaultMaxInFlight      = 16384
 	defaultProgressInterval = 10 * time.Millisecond
+	defaultLogInterval      = time.Millisecond
 	defaultMaxSubscriptions = 16384
 	defaultKeepAliveMisses  = 3
 	defaultMaxWatched       = 1024
@@ -165,6 +179,7 @@ func (o *Options) withDefaults() Options {
 	p.DrainGrace = orDefault(p.DrainGrace, defaultDrainGrace)
 	p.MaxInFlight = orDefault(p.MaxInFlight, defaultMaxInFlight)
 	p.ProgressInterval = orDefault(p.ProgressInterval, defaultProgressInterval)
+	p.LogInterval = orDefault(p.LogInterval, defaultLogInterval)
 	p.MaxSubscriptions = orDefault(p.MaxSubscriptions, defaultMaxSubscriptions)
 	if p.KeepAliveMisses <= 0 {
 		p.KeepAliveMisses = defaultKeepAliveMisses

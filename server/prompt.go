@@ -108,7 +108,7 @@ func (s *Server) AddPrompt(p *mcp.Prompt, handler PromptHandler) error {
 		r.prompts[definition.Name] = &prompt{definition: &definition, get: handler}
 		r.had |= hasPrompts
 	})
-	s.PromptsChanged()
+	s.publish(event{kind: eventPromptsChanged})
 	return nil
 }
 
@@ -127,7 +127,7 @@ func (s *Server) RemovePrompts(names ...string) {
 			delete(r.prompts, name)
 		}
 	})
-	s.PromptsChanged()
+	s.publish(event{kind: eventPromptsChanged})
 }
 
 func (s *Server) checkPrompt(d *mcp.Prompt) error {

@@ -108,7 +108,7 @@ func (s *Server) AddResource(r *mcp.Resource, handler ResourceHandler, options .
 		reg.resources[definition.URI] = registered
 		reg.had |= hasResources
 	})
-	s.ResourcesChanged()
+	s.publish(event{kind: eventResourcesChanged})
 	return nil
 }
 
@@ -127,7 +127,7 @@ func (s *Server) RemoveResources(uris ...string) {
 			delete(r.resources, uri)
 		}
 	})
-	s.ResourcesChanged()
+	s.publish(event{kind: eventResourcesChanged})
 }
 
 // readAs makes a ResourceHandler of one that returns something simpler. mime

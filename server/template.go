@@ -98,7 +98,7 @@ func (s *Server) AddResourceTemplate(t *mcp.ResourceTemplate, handler ResourceHa
 		reg.templates[definition.URITemplate] = registered
 		reg.had |= hasResources
 	})
-	s.ResourcesChanged()
+	s.publish(event{kind: eventResourcesChanged})
 	return nil
 }
 
@@ -117,7 +117,7 @@ func (s *Server) RemoveResourceTemplates(templates ...string) {
 			delete(r.templates, t)
 		}
 	})
-	s.ResourcesChanged()
+	s.publish(event{kind: eventResourcesChanged})
 }
 
 func (s *Server) checkTemplate(d *mcp.ResourceTemplate, o ResourceOptions) error {

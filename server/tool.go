@@ -161,7 +161,7 @@ func (s *Server) RemoveTools(names ...string) {
 			delete(r.tools, name)
 		}
 	})
-	s.ToolsChanged()
+	s.publish(event{kind: eventToolsChanged})
 }
 
 func (s *Server) addTool(definition *mcp.Tool, call RawToolHandler, o ToolOptions) error {
@@ -202,7 +202,7 @@ func (s *Server) addTool(definition *mcp.Tool, call RawToolHandler, o ToolOption
 		r.tools[definition.Name] = t
 		r.had |= hasTools
 	})
-	s.ToolsChanged()
+	s.publish(event{kind: eventToolsChanged})
 	return nil
 }
 
