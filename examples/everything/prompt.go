@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -32,6 +34,10 @@ func (f *fixture) addPrompts() {
 	server.MustAddPrompt(f.server, &mcp.Prompt{
 		Name: "test_prompt_with_embedded_resource", Description: "A prompt that embeds a resource.",
 	}, func(_ context.Context, _ *servercontext.Request, in resourceArguments) ([]*mcp.PromptMessage, error) {
+		// What becomes a URI of a message has to be one.
+		if uri, err := url.Parse(in.ResourceURI); err != nil || !uri.IsAbs() {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("resourceUri: %.100q is no URI", in.ResourceURI)}
+		}
 		return []*mcp.PromptMessage{
 			fromUser(&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{
 				URI: in.ResourceURI, MIMEType: "text/plain", Text: "Embedded resource content for testing.",
