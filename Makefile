@@ -11,6 +11,7 @@ export GOTOOLCHAIN := local
 
 FUZZTIME  ?= 20s
 FUZZ_MESSAGES ?= 10m
+MODEL_STEPS ?= 1000000
 BENCH     ?= .
 BENCHTIME ?= 1s
 BENCH_OUT ?= $(CURDIR)/bench/out
@@ -72,6 +73,11 @@ fuzz: ## Run each fuzz target for FUZZTIME
 .PHONY: fuzz-wire
 fuzz-wire: $(NODE_STAMP) ## Send arbitrary messages to the fixture server, over stdio and HTTP, for FUZZ_MESSAGES
 	@FUZZ_MESSAGES=$(FUZZ_MESSAGES) go test -race -count=1 -timeout 0 -v -run '^TestFuzz' ./conformance
+
+# make test does some thousands. A failure shrinks and prints what went over the wire.
+.PHONY: soak-model
+soak-model: ## Compare the server with the model of a request's life for MODEL_STEPS random steps
+	@MODEL_STEPS=$(MODEL_STEPS) go test -count=1 -timeout 0 -v -run '^TestServerFollowsTheModel$$' ./internal/model
 
 .PHONY: bench
 bench: ## Measure Heed, other SDKs and a server without one, and write docs/performance.md (a quarter of an hour)

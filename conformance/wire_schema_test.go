@@ -85,6 +85,10 @@ func newWireSchema(version string, raw json.RawMessage) (*wireSchema, error) {
 			}
 		}
 	}
+	// An id is repeated as the client wrote it; which numbers clients may take is their matter.
+	if id, ok := definitions["RequestId"].(map[string]any); ok {
+		id["type"] = []any{"string", "number"}
+	}
 	url := "mcp://" + version + "/schema.json"
 	s := &wireSchema{
 		version: version, prefix: url + "#/" + key + "/", hasBatches: version == "2025-03-26",
