@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -16,7 +17,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // stepsToTake is how many steps the test takes; MODEL_STEPS changes it.
-const stepsToTake = 6000
+const stepsToTake = 3000
 
 // Whatever clients, handlers, operators and the clock do, and in whatever order: the server does
 // what the model says. Each request is answered at most once and never after its cancel was
@@ -33,7 +34,7 @@ func TestServerFollowsTheModel(t *testing.T) {
 	taken := 0
 	for taken < want && !t.Failed() {
 		// In portions: rapid decides beforehand how often it checks.
-		checks := max((want-taken)/maxSteps, 1)
+		checks := max((want-taken)/meanSteps, 1)
 		require.NoError(t, flag.Set("rapid.checks", strconv.Itoa(checks)))
 		rapid.Check(t, func(rt *rapid.T) {
 			s := scriptGen.Draw(rt, "script")
@@ -57,7 +58,7 @@ func run(t *testing.T, s script, f fault) (w *world) {
 			panic(p)
 		}
 	}()
-	synctest.Test(t, func(*testing.T) {
+	bubble.Test(t, func(*testing.T) {
 		w = newWorld(s.Slots, f)
 		defer w.background.Wait()
 		defer w.close()

@@ -217,6 +217,12 @@ func (w *world) answer(p *peer, id string) {
 		return
 	}
 	w.mu.Lock()
+	fresh := slices.ContainsFunc(w.questions, func(q *question) bool { return q.peer == p && q.id == id && q.open && !q.of.life.Asking })
+	w.mu.Unlock()
+	if fresh {
+		w.settle() // the model has not seen yet that it was asked
+	}
+	w.mu.Lock()
 	for _, q := range w.questions {
 		if q.peer == p && q.id == id && q.open && q.of.life.Asking {
 			q.open = false

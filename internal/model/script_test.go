@@ -66,8 +66,8 @@ var stepGen = rapid.Custom(func(t *rapid.T) step {
 })
 
 const (
-	minSteps = 25
-	maxSteps = 75
+	maxSteps  = 75
+	meanSteps = 20 // about so many has one script
 )
 
 var scriptGen = rapid.Custom(func(t *rapid.T) script {

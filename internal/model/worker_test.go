@@ -81,6 +81,8 @@ func (w *world) work(ctx context.Context, req *servercontext.Request, tag int, o
 	}
 	for n := 1; ; n++ {
 		select {
+		case <-w.closing:
+			return "", context.Canceled
 		case <-obeyed:
 			return "", context.Cause(ctx)
 		case o := <-k.orders:
