@@ -1,0 +1,93 @@
+package transporttest_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"testing"
+
+	"github.com/heedmcp/heed/server"
+	"github.com/heedmcp/heed/transport/stdio"
+	"github.com/heedmcp/heed/transport/transporttest"
+	"github.com/heedmcp/heed/transport/transporttest/fixture"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// dial serves the fixtures over a pipe: what an author of a transport writes.
+func dial(context.Context) (*transporttest.Connection, error) {
+	s := server.New(&mcp.Implementation{Name: "fixture", Version: "1.0.0"}, nil)
+	fixture.Register(s)
+	ours, theirs := net.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = stdio.ServeStream(context.Background(), s, ours, ours, nil)
+	}()
+	return &transporttest.Connection{
+		R: theirs, W: theirs,
+		Life: transporttest.Life{Ended: ended, Close: func() { _ = theirs.Close(); <-ended }},
+	}, nil
+}
+
+// The whole contract, as subtests of a test of the transport's own.
+func ExampleRun() {
+	testContract := func(t *testing.T) {
+		// region run
+		transporttest.Run(t, &transporttest.Target{Dial: dial}, transporttest.Options{
+			Settings: transporttest.Streams, // what this transport serves
+			NoSkips:  true,                  // a rule that cannot be judged is a failure
+		})
+		// endregion
+	}
+	_ = testContract // go test calls it
+}
+
+// A few rules, without package testing.
+func ExampleCheck() {
+	// region check
+	var rules []transporttest.Rule
+	for _, r := range transporttest.Rules() {
+		if r.Name == "answer-suppressed-result" || r.Name == "id-kind" {
+			rules = append(rules, r)
+		}
+	}
+	outcome := transporttest.Check(context.Background(), &transporttest.Target{Dial: dial}, transporttest.Plan{
+		Settings: transporttest.StreamStateless, Rules: rules,
+	})
+	for _, v := range outcome.Verdicts {
+		fmt.Println(v.Setting, v.Rule.Name, v.Rule.Level, v.Status)
+		if v.Status != transporttest.Pass {
+			fmt.Println(v.Reason, v.Evidence())
+		}
+	}
+	// endregion
+	fmt.Println("not tried:", len(outcome.Unspoken))
+	// Output:
+	// stdio/stateless answer-suppressed-result SHOULD pass
+	// stdio/stateless id-kind MUST pass
+	// not tried: 0
+}
+
+// Any program that speaks MCP can be tried; a tool that takes a few seconds takes the
+// place of the fixtures.
+func ExampleCommand() {
+	target := &transporttest.Target{
+		Dial: transporttest.Command([]string{"some-server", "--stdio"}, nil),
+		Calls: map[transporttest.Need]transporttest.Call{
+			transporttest.NeedSlow: {Tool: "export", Arguments: []byte(`{"format":"csv"}`)},
+		},
+		Limits: transporttest.Limits{},
+	}
+	fmt.Println(target.Calls[transporttest.NeedSlow].Tool)
+	// Output: export
+}
+
+func ExampleSetting() {
+	for _, s := range transporttest.Statelesses.Each() {
+		fmt.Println(s, transporttest.JSONs.Has(s))
+	}
+	// Output:
+	// stdio/stateless false
+	// http/stateless false
+	// http/stateless/json true
+}
