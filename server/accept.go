@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/heedmcp/heed/cancellation"
 	"github.com/heedmcp/heed/internal/jsonrpc"
@@ -154,16 +153,7 @@ func (ss *Session) acceptCancelled(m *jsonrpc.Message) {
 	}
 	rawReason, _ := m.Param("reason")
 	reason, _ := jsonrpc.Unquote(rawReason)
-	if ss.cancel(id, cancellation.Peer, reason) {
-		return
-	}
-	if ss.o.Unordered {
-		ss.mu.Lock()
-		if ss.calls[id] == nil {
-			ss.earlyLocked().add(id, reason, time.Now())
-		}
-		ss.mu.Unlock()
-	}
+	ss.cancelByPeer(id, reason)
 }
 
 // refuseError answers a request that was not accepted with a protocol error.

@@ -8,6 +8,14 @@ import (
 	"github.com/heedmcp/heed/internal/jsonrpc"
 )
 
+// Invariants of this file. Each has a test named after it.
+//
+//	E1  Of a request and its cancel, the one that comes second finds the first: the
+//	    look for the other and the noting of oneself are one step, under mu.
+//	E2  A cancel that is remembered counts once, for a short time, and never for an id whose
+//	    request finished lately.
+//	E3  What is remembered is bounded, in number and size.
+
 const (
 	maxEarly      = 64              // cancels remembered per session
 	earlyLifetime = 5 * time.Second // and for how long
@@ -29,6 +37,20 @@ func (ss *Session) earlyLocked() *earlyCancels {
 		ss.early = &earlyCancels{}
 	}
 	return ss.early
+}
+
+// cancelByPeer applies a notifications/cancelled, or remembers it where it may have overtaken
+// its request (E1).
+func (ss *Session) cancelByPeer(id jsonrpc.ID, reason string) {
+	ss.mu.Lock()
+	c := ss.calls[id]
+	if ss.o.Unordered && c == nil && ss.parked[id] == nil {
+		ss.earlyLocked().add(id, reason, time.Now())
+	}
+	ss.mu.Unlock()
+	if c == nil || !c.cancel(cancellation.Peer, reason) {
+		ss.cancelParked(id, reason)
+	}
 }
 
 type earlyCancel struct {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 
 // Where messages have no order, a cancel that overtakes its request is remembered
 // and the handler never starts.
-func TestEarly_CancelBeforeItsRequest(t *testing.T) {
+func TestInvariant_E2_ACancelBeforeItsRequest(t *testing.T) {
 	inBubbleWith(t, nil, peerOptions{Unordered: true}, func(t *testing.T, f *fixture, p *peer) {
 		for i, id := range []any{1, "1", 0, ""} {
 			tag := fmt.Sprint(i)
@@ -42,7 +43,7 @@ func TestCase12_OrderedSessionsRememberNothing(t *testing.T) {
 	})
 }
 
-func TestEarly_IsForgottenInTime(t *testing.T) {
+func TestInvariant_E2_IsForgottenInTime(t *testing.T) {
 	inBubbleWith(t, nil, peerOptions{Unordered: true}, func(t *testing.T, f *fixture, p *peer) {
 		p.Cancel(1, "")
 		p.Cancel(2, "")
@@ -56,7 +57,7 @@ func TestEarly_IsForgottenInTime(t *testing.T) {
 }
 
 // An id that finished a moment ago was not cancelled early but late.
-func TestEarly_NotForRecentlyFinishedIDs(t *testing.T) {
+func TestInvariant_E2_NotForRecentlyFinishedIDs(t *testing.T) {
 	inBubbleWith(t, nil, peerOptions{Unordered: true}, func(t *testing.T, f *fixture, p *peer) {
 		p.Call(1, "echo", nil)
 		p.Text(1)
@@ -84,7 +85,7 @@ func TestEarly_NotForRecentlyFinishedIDs(t *testing.T) {
 }
 
 // Their number is bounded, and room comes back with time.
-func TestEarly_IsBounded(t *testing.T) {
+func TestInvariant_E3_IsBounded(t *testing.T) {
 	inBubbleWith(t, nil, peerOptions{Unordered: true}, func(t *testing.T, f *fixture, p *peer) {
 		for id := range 100 {
 			p.Cancel(id, "")
@@ -109,7 +110,7 @@ func TestEarly_IsBounded(t *testing.T) {
 }
 
 // Long ids and reasons are a peer's means to fill the memory.
-func TestEarly_KeepsLittleOfLongTexts(t *testing.T) {
+func TestInvariant_E3_KeepsLittleOfLongTexts(t *testing.T) {
 	inBubbleWith(t, nil, peerOptions{Unordered: true}, func(t *testing.T, f *fixture, p *peer) {
 		long := strings.Repeat("x", 32<<10)
 		before := heap()
@@ -131,3 +132,37 @@ func heap() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
+
+// A cancel and its request that come in at the same instant, by two goroutines as two POSTs do: in
+// whatever order they are taken in, the request does not run on.
+func TestInvariant_E1_ACancelRacesWithItsRequest(t *testing.T) {
+	f := newFixture(t, nil)
+	p := newPeer(t, f.Server, peerOptions{Unordered: true})
+	var settled sync.WaitGroup
+	for id := range 10_000 {
+		request, cancel := p.Line(id, "tools/call", M{"name": "cancel_value", "arguments": M{}}), cancelText(id)
+		settled.Add(1)
+		var both sync.WaitGroup
+		both.Go(func() { p.ss.Receive([]byte(request), silenceFunc(settled.Done), nil, nil) })
+		both.Go(func() { p.ss.Receive([]byte(cancel), silenceFunc(func() {}), nil, nil) })
+		both.Wait()
+	}
+	done := make(chan struct{})
+	go func() { settled.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(patience()):
+		t.Fatalf("%d requests run on although they were cancelled", f.Stats().InFlight)
+	}
+}
+
+func cancelText(id int) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id)
+}
+
+// silenceFunc is a Reply that is called when its request is silenced.
+type silenceFunc func()
+
+func (silenceFunc) Send([]byte) error  { return nil }
+func (silenceFunc) Answer([]byte, int) {}
+func (f silenceFunc) Silence()         { f() }
