@@ -44,7 +44,11 @@ func (c *Call) reportProgress(done, total float64, message string) {
 		return
 	}
 	p.any, p.last = true, done
-	params := c.appendProgress(make([]byte, 0, 96+len(message)), done, total, message)
+	into := p.held[:0] // what is still held was seen by nobody: this report replaces it
+	if p.held == nil {
+		into = make([]byte, 0, 96+len(message))
+	}
+	params := c.appendProgress(into, done, total, message)
 	if interval := c.server.options.ProgressInterval; interval > 0 {
 		p.earnLocked(interval)
 		if p.credit < 1 {
