@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +76,23 @@ func mList(s *server, n int, r rec) error {
 	}, `"tool-99"`, r)
 }
 
+// mCore: tools/list of a server with 100 tools more, without a transport.
+func mCore(s *server, d time.Duration, r rec) error {
+	if bare(s) {
+		return nil
+	}
+	out, err := exec.Command(s.Path, "-tools", "100", "-core", d.String()).Output()
+	if err != nil {
+		return err
+	}
+	ns, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	if err != nil {
+		return err
+	}
+	r("core100_cpu_us", ns/1e3)
+	return nil
+}
+
 // mRead: resources/read through the last of 50 templates.
 func mRead(s *server, n int, r rec) error {
 	if bare(s) {
@@ -129,8 +147,8 @@ func mNotify(s *server, n int, r rec) error {
 }
 
 // mCancelAmong: latency of n cancels, one at a time, while others are in flight.
-func mCancelAmong(s *server, n, others int, r rec) error {
-	c, _, err := dialStdio(s)
+func mCancelAmong(s *server, n, others int, r rec, note func(string)) error {
+	c, _, err := dialStdio(s, "-max")
 	if err != nil {
 		return err
 	}
@@ -141,7 +159,8 @@ func mCancelAmong(s *server, n, others int, r rec) error {
 	for i := range others {
 		p.in.Write(appendCall(nil, int64(1_000_000+i), "wait", `{"ms":3600000,"tag":"o`+strconv.Itoa(i)+`"}`))
 		if _, ok := p.waitLog(2 * time.Second); !ok {
-			return fmt.Errorf("only %d of %d calls are in flight", i, others)
+			note(fmt.Sprintf("only %d of %d calls run, the others wait for their turn", i, others))
+			return nil
 		}
 	}
 	var d []time.Duration

@@ -139,17 +139,20 @@ func main() {
 			return mPipe(s, 2, D(700*time.Millisecond), big, "pipe16k", r)
 		}},
 		{"list100", false, func(s *server, r rec, note func(string)) error {
-			return mList(s, N(2000), r)
+			return mList(s, N(600), r)
+		}},
+		{"core100", false, func(s *server, r rec, note func(string)) error {
+			return mCore(s, D(500*time.Millisecond), r)
 		}},
 		{"read50", false, func(s *server, r rec, note func(string)) error {
-			return mRead(s, N(4000), r)
+			return mRead(s, N(1500), r)
 		}},
 		{"notify", false, func(s *server, r rec, note func(string)) error {
 			return mNotify(s, N(20000), r)
 		}},
 		{"cancel", false, func(s *server, r rec, note func(string)) error { return mCancel(s, N(2000), r) }},
 		{"cancel1000", false, func(s *server, r rec, note func(string)) error {
-			return mCancelAmong(s, N(1000), N(1000), r)
+			return mCancelAmong(s, N(1000), N(1000), r, note)
 		}},
 		{"inflight", false, func(s *server, r rec, note func(string)) error {
 			return mInflight(s, N(10000), nil, "inflight", r, note)

@@ -85,9 +85,30 @@ func newServer(f bu.Flags) *server.Server {
 	return s
 }
 
+// kept is a server.Reply that keeps the answer.
+type kept struct{ answer []byte }
+
+func (*kept) Send([]byte) error          { return nil }
+func (*kept) Silence()                   {}
+func (k *kept) Answer(msg []byte, _ int) { k.answer = append(k.answer[:0], msg...) }
+
+// core answers in memory: from the bytes of a request to those of its answer.
+func core(s *server.Server, f bu.Flags) {
+	ss := s.Open(context.Background(), server.SessionOptions{Version: server.Version20251125})
+	k := &kept{}
+	bu.Core(f.Core, func() []byte {
+		ss.Receive([]byte(bu.ListTools), k, nil, func(c *server.Call) { c.Run() })
+		return k.answer
+	})
+}
+
 func main() {
 	f := bu.Parse()
 	s := newServer(f)
+	if f.Core > 0 {
+		core(s, f)
+		return
+	}
 	if f.HTTP == "" {
 		if err := stdio.Serve(context.Background(), s, nil); err != nil {
 			log.Fatal(err)
