@@ -17,13 +17,16 @@ const usage = `longtool shows a long-running MCP tool that stops when it is aske
 usage:
   longtool [flags]             tell the whole story, over stdio and over HTTP,
                                in well under a minute
+  longtool task [flags]        tell the story of a call that becomes a task, and
+                               outlives its client and its server
   longtool serve -stdio        run as an MCP server on stdin and stdout
   longtool serve -http ADDR    run as an MCP server at http://ADDR/mcp, such as
                                127.0.0.1:8080, until SIGINT or SIGTERM
 
 flags:
   -db FILE|URL   an SQLite file, or a postgres:// URL; the story refills it
-                 (default: for the story a temporary file, for serve longtool.db)
+                 (default: for the story a temporary file, for serve longtool.db);
+                 tasks are kept in FILE.tasks, or in the same database
   -postings N    stale postings on the board, 1 to 100000 (default 400)
   -batch N       postings closed in one transaction, 1 to 1000 (default 25)
   -delay D       how long each batch takes, 0s to 1m (default 600ms); over HTTP
@@ -51,6 +54,7 @@ var errHelp = errors.New("help")
 // options are what the command line said.
 type options struct {
 	serve    bool
+	task     bool   // the story of a task
 	stdio    bool   // serve only
 	http     string // serve only: the address to listen on
 	db       string // empty: a temporary file
@@ -67,10 +71,12 @@ func parse(args []string) (*options, error) {
 		switch args[0] {
 		case "serve":
 			o.serve, o.db = true, defaultServeDB
+		case "task":
+			o.task = true
 		case "help":
 			return nil, errHelp
 		default:
-			return nil, fmt.Errorf("unknown command %.80q (there is only serve; longtool -h says more)", args[0])
+			return nil, fmt.Errorf("unknown command %.80q (there are task and serve; longtool -h says more)", args[0])
 		}
 		args = args[1:]
 	}

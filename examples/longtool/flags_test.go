@@ -16,6 +16,7 @@ func TestFlags(t *testing.T) {
 		{[]string{"-postings", "7", "-batch=3", "-delay", "1.5s", "-db", "x y.db", "-quiet"},
 			options{postings: 7, batch: 3, delay: 1500 * time.Millisecond, db: "x y.db", quiet: true}},
 		{[]string{"-delay", "0s"}, options{postings: 400, batch: 25}},
+		{[]string{"task", "-postings", "9"}, options{task: true, postings: 9, batch: 25, delay: 600 * time.Millisecond}},
 		{[]string{"serve", "-stdio"},
 			options{serve: true, stdio: true, db: "longtool.db", postings: 400, batch: 25, delay: 600 * time.Millisecond}},
 		{[]string{"serve", "-stdio", "-db", "postgres://u:p@h/d", "-postings", "9"},
@@ -32,7 +33,7 @@ func TestFlags(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"-h"}, {"-help"}, {"--help"}, {"help"}, {"serve", "-h"}} {
+	for _, args := range [][]string{{"-h"}, {"-help"}, {"--help"}, {"help"}, {"serve", "-h"}, {"task", "-h"}} {
 		status, stdout, stderr := inProcess(args...)
 		require.Equal(t, exitOK, status, "%q", args)
 		require.Equal(t, usage, stdout)
@@ -62,6 +63,8 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"-batch"}, `flag needs an argument: -batch`},
 		{[]string{"sing"}, `unknown command "sing"`},
 		{[]string{"-quiet", "serve"}, `unexpected argument "serve"`},
+		{[]string{"task", "serve"}, `unexpected argument "serve"`},
+		{[]string{"task", "-http", "127.0.0.1:0"}, `flag provided but not defined: -http`},
 		{[]string{"serve"}, `serve needs either -stdio or -http ADDR`},
 		{[]string{"serve", "-stdio", "-http", "127.0.0.1:0"}, `serve needs either -stdio or -http ADDR`},
 		{[]string{"serve", "-http", ""}, `invalid value "" for flag -http: want host:port, such as 127.0.0.1:8080`},

@@ -12,6 +12,12 @@
 // This it does twice: over stdio, where Stop sends a notification, and over HTTP
 // in the stateless era, where Stop closes the response.
 //
+//	longtool task
+//
+// tells another story: the call becomes a task, its client leaves, another one looks again and
+// cancels it, a new task goes on with the operation, and the server is killed in
+// the middle. The next server finds the task in the database and goes on with it.
+//
 //	longtool serve -stdio -db board.db
 //	longtool serve -http 127.0.0.1:8080 -db postgres://localhost/board
 //
@@ -19,8 +25,8 @@
 //
 // To see how a tool is made to stop, read job.go first, then serve.go: the
 // first is the work, the second the few lines that make a tool of it. What
-// keeps two calls with one operation id apart is in lease.go, and what is
-// proved at the end is in audit.go.
+// keeps two calls with one operation id apart is in lease.go, what is
+// proved at the end is in audit.go, and what makes tasks of calls is in taskstore.go.
 package main
 
 import (
@@ -60,7 +66,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	status, err := tell(ctx, o, newScreen(stdout, o.quiet))
+	story := tell
+	if o.task {
+		story = tellTask
+	}
+	status, err := story(ctx, o, newScreen(stdout, o.quiet))
 	switch {
 	case ctx.Err() != nil:
 		return fail(stderr, errors.New("interrupted"), exitInterrupted)

@@ -84,6 +84,13 @@ func (p *process) stop() error {
 	return p.err
 }
 
+// kill ends the process without asking, as a crash does.
+func (p *process) kill() error {
+	err := p.command.Process.Kill()
+	<-p.exited
+	return err
+}
+
 // A serverLog takes what a server prints for people. The line that says where
 // it listens goes to the channel, if there is one, and not into the log.
 type serverLog struct {

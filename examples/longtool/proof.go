@@ -36,7 +36,23 @@ func (t *story) prove(ctx context.Context) (int, error) {
 		silent.wrong += t.link.tap.silence(s.token, s.record).after
 	}
 	findings = append(findings, silent)
-	findings = append(findings, summarized(t.checks)...)
+	return t.verdicts(append(findings, summarized(t.checks)...)), nil
+}
+
+// auditBetween checks what holds at every moment.
+func (t *story) auditBetween(ctx context.Context) error {
+	findings, err := t.db.audit(ctx, false)
+	for _, f := range findings {
+		if !f.holds() { // one that holds is worth no line before the end
+			f.claim = "in between, " + f.claim
+			t.checks = append(t.checks, f)
+		}
+	}
+	return err
+}
+
+// verdicts prints findings and returns the exit status.
+func (t *story) verdicts(findings []finding) int {
 	status := exitOK
 	for _, f := range findings {
 		detail := f.detail
@@ -46,7 +62,7 @@ func (t *story) prove(ctx context.Context) (int, error) {
 		}
 		t.screen.verdict(f.holds(), f.claim, detail+", over "+t.reach.name)
 	}
-	return status, nil
+	return status
 }
 
 // summarized puts findings with the same claim into one line, with the last detail.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -45,8 +46,22 @@ func serve(ctx context.Context, o *options, stderr io.Writer) int {
 	// Stdout belongs to the protocol; what people should know goes to stderr.
 	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s := newServer(db, logger)
+	store, closer, err := openTaskStore(ctx, o.db, db)
+	if err != nil {
+		return fail(stderr, fmt.Errorf("cannot keep tasks: %w", db.explain(err)), exitUsage)
+	}
+	defer closer.Close()
+	manager, err := addTasks(ctx, s, store)
+	if err != nil {
+		return fail(stderr, fmt.Errorf("cannot go on with tasks: %w", db.explain(err)), exitUsage)
+	}
+	defer manager.Close()
 	if o.stdio {
 		err = stdio.Serve(ctx, s, nil)
+		// Tasks have outlived their client; what is left of them is for the next server.
+		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWithin)
+		defer cancel()
+		err = errors.Join(err, s.Drain(deadline))
 	} else {
 		err = serveHTTP(ctx, listener, s, logger, stderr)
 	}
@@ -69,7 +84,7 @@ func newServer(db *database, logger *slog.Logger) *server.Server {
 		Name: closeTool,
 		Description: "Closes every stale posting, in batches, and notifies its applicants, each of them once. " +
 			"Can be cancelled at any time, and called again with the same operation_id to go on where it was.",
-	}, closeStalePostings(db))
+	}, closeStalePostings(db), resumable())
 	server.MustAddTool(s, &mcp.Tool{
 		Name:        statusTool,
 		Description: "What is committed for an operation, and which of its calls were asked to stop.",

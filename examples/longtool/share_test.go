@@ -52,7 +52,8 @@ func TestTwoServersShareOneDatabase(t *testing.T) {
 				stops := 0
 				defer func() { ended <- stops }()
 				for {
-					patience := 100*time.Millisecond + rand.N(200*time.Millisecond)
+					// Longer each time, so that a slow machine gets some work done between two stops.
+					patience := 100*time.Millisecond + time.Duration(stops)*40*time.Millisecond + rand.N(200*time.Millisecond)
 					if stops == mostStops {
 						patience = time.Minute
 					}

@@ -236,15 +236,8 @@ func (t *story) afterStop(ctx context.Context, c *call) error {
 	})
 	t.screen.say("Asked by operation id, the server says: %s, with %s and %s. That is all a caller needs to go on.", report.Status.State,
 		many(report.Status.Batches, "batch", "batches"), many(report.Status.Closed, "posting", "postings"))
-	findings, err := t.db.audit(ctx, false)
-	if err != nil {
+	if err := t.auditBetween(ctx); err != nil {
 		return err
-	}
-	for _, f := range findings {
-		if !f.holds() { // one that holds is worth no line before the end
-			f.claim = "in between, " + f.claim
-			t.checks = append(t.checks, f)
-		}
 	}
 	return t.breathe(ctx)
 }
