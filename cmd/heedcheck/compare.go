@@ -16,7 +16,7 @@ import (
 const compareUsage = `heedcheck compare tries several servers and prints one table.
 
 usage:
-  heedcheck compare -config FILE [-format text|markdown|json] [-run REGEXP] [-era E] [-parallel N]
+  heedcheck compare -config FILE [-format text|markdown|page|json] [-run REGEXP] [-era E] [-parallel N]
 
 The file is JSON:
   {"servers": [{
@@ -24,6 +24,7 @@ The file is JSON:
     "stdio": ["my-server", "--stdio"],
     "http": ["my-server", "--http", "{addr}"],
     "url": "http://{addr}/mcp",
+    "era": "both",
     "tool": "wait", "args": {"ms": 2000},
     "nested": {"sampling": "ask"},
     "task": "work {\"ms\": 2000}",
@@ -32,7 +33,8 @@ The file is JSON:
     "env": ["MODE=test"]
   }]}
 Of stdio, http and url any may be left out, but not all. {addr} and {port} stand for a free port on
-loopback. Relative commands are looked for where heedcheck runs.
+loopback. Relative commands are looked for where heedcheck runs. Entries that follow one another under the
+same name are one server, such as one that needs a process for each era.
 
 exit status: 0 all servers could be tried, whatever came out, 2 wrong use or a server that could not.
 `
@@ -47,6 +49,7 @@ type serverConfig struct {
 	Stdio   []string          `json:"stdio"`
 	HTTP    []string          `json:"http"`
 	URL     string            `json:"url"`
+	Era     string            `json:"era"`
 	Tool    string            `json:"tool"`
 	Args    json.RawMessage   `json:"args"`
 	Nested  map[string]string `json:"nested"`
@@ -80,6 +83,13 @@ func (s serverConfig) options(base *options) ([]*options, error) {
 	one.calls = map[transporttest.Need]transporttest.Call{}
 	one.header = map[string][]string{}
 	one.env = s.Env
+	if s.Era != "" {
+		settings, err := settingsOf(s.Era)
+		if err != nil {
+			return nil, fmt.Errorf("%s: era: want both, handshake or stateless, got %.80q", s.Name, s.Era)
+		}
+		one.settings &= settings
+	}
 	if s.Tool != "" {
 		call, err := callOf(s.Tool, string(s.Args))
 		if err != nil {
@@ -150,7 +160,7 @@ func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	}
 	write, ok := tableFormats[format]
 	if !ok {
-		return fail(stderr, fmt.Errorf("-format: want text, markdown or json, got %.80q", format))
+		return fail(stderr, fmt.Errorf("-format: want text, markdown, page or json, got %.80q", format))
 	}
 	if err := base.choose(match, "QoI", true); err != nil {
 		return fail(stderr, err)
@@ -170,24 +180,33 @@ func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) in
 func (c *config) try(ctx context.Context, base *options, stderr io.Writer) ([]*report, int) {
 	var reports []*report
 	status := exitOK
-	for _, s := range c.Servers {
-		all, err := s.options(base)
+	for i := 0; i < len(c.Servers); {
+		name := c.Servers[i].Name
+		began := time.Now()
+		var out transporttest.Outcome
+		var err error
+		for ; i < len(c.Servers) && c.Servers[i].Name == name && err == nil; i++ {
+			var all []*options
+			all, err = c.Servers[i].options(base)
+			for _, o := range all {
+				part := o.outcome(ctx)
+				out.Verdicts = append(out.Verdicts, part.Verdicts...)
+				out.Unspoken = append(out.Unspoken, part.Unspoken...)
+			}
+		}
 		if err != nil {
 			status = fail(stderr, err)
 			continue
 		}
-		began := time.Now()
-		var out transporttest.Outcome
-		for _, o := range all {
-			part := o.outcome(ctx)
-			out.Verdicts = append(out.Verdicts, part.Verdicts...)
-			out.Unspoken = append(out.Unspoken, part.Unspoken...)
-		}
-		r := newReport(s.Name, out, time.Since(began))
+		r := newReport(name, out, time.Since(began))
 		if len(r.Verdicts) == 0 {
-			status = fail(stderr, fmt.Errorf("%s could not be tried: %s", s.Name, r.Unspoken[0].Reason))
+			why := "there is no setting to try it in"
+			if len(r.Unspoken) > 0 {
+				why = r.Unspoken[0].Reason
+			}
+			status = fail(stderr, fmt.Errorf("%s could not be tried: %s", name, why))
 		}
-		fmt.Fprintf(stderr, "%s: %s\n", s.Name, r.summary())
+		fmt.Fprintf(stderr, "%s: %s\n", name, r.summary())
 		reports = append(reports, r)
 	}
 	return reports, status

@@ -13,7 +13,7 @@ import (
 
 // tableFormats write the reports of several servers as one table.
 var tableFormats = map[string]func(io.Writer, []transporttest.Rule, []*report) error{
-	"text": writeText, "markdown": writeMarkdown, "json": writeReports,
+	"text": writeText, "markdown": writeMarkdown, "page": writePage, "json": writeReports,
 }
 
 // cell is what came out of a rule for a server, over all settings.
@@ -116,8 +116,8 @@ func writeText(w io.Writer, rules []transporttest.Rule, reports []*report) error
 	return err
 }
 
-func writeMarkdown(w io.Writer, rules []transporttest.Rule, reports []*report) error {
-	var b strings.Builder
+// writeTable writes the table in Markdown.
+func writeTable(b *strings.Builder, rules []transporttest.Rule, reports []*report) {
 	for i, row := range rows(rules, reports) {
 		cells := slices.Clone(row)
 		for j := range cells {
@@ -128,6 +128,11 @@ func writeMarkdown(w io.Writer, rules []transporttest.Rule, reports []*report) e
 			b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
 		}
 	}
+}
+
+func writeMarkdown(w io.Writer, rules []transporttest.Rule, reports []*report) error {
+	var b strings.Builder
+	writeTable(&b, rules, reports)
 	if all := notes(reports); len(all) > 0 {
 		b.WriteString("\n")
 		for _, note := range all {
