@@ -50,16 +50,18 @@ func main() {
 	srv := &http.Server{Addr: *addr, ReadHeaderTimeout: 10 * time.Second, ConnContext: streamable.ConnContext}
 	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		<-stop.Done()
 		grace, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		_ = h.Shutdown(grace) // running calls get some time, then their tokens fire
 		_ = srv.Shutdown(grace)
 	}()
-	err := srv.ListenAndServe()
-	// endregion
-	if !errors.Is(err, http.ErrServerClosed) {
+	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		log.Fatal(err)
 	}
+	<-ended // ListenAndServe returns before the last responses are written
+	// endregion
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,11 +37,10 @@ func inNavigation(name string) bool {
 	return strings.HasPrefix(name, docs+"/") && !strings.HasPrefix(name, docs+"/decisions/")
 }
 
-// What stands in the navigation has a title, which is the page's heading too where it is
-// not a folder's first page, and a place of its own in its folder.
+// What stands in the navigation has a place and a title, which is the page's heading too where
+// it is not a folder's first page. Pages of the same order stand by title.
 func TestEveryPageHasItsPlaceInTheNavigation(t *testing.T) {
 	all := parsed(t)
-	places := map[string]map[int]string{} // by folder
 	for name, page := range all {
 		if !inNavigation(name) {
 			continue
@@ -54,21 +54,16 @@ func TestEveryPageHasItsPlaceInTheNavigation(t *testing.T) {
 			}
 		}
 		assert.Equal(t, 1, titles, "%s needs exactly one heading of the first level", name)
-		if path.Base(name) == "index.md" {
+		index := path.Dir(name) + "/index.md"
+		if name == index {
 			assert.Equal(t, 1, page.Order, "%s is the first page of its folder", name)
-		} else if assert.NotEmpty(t, page.Headings, name) {
+			continue
+		}
+		assert.Greater(t, page.Order, 1, "%s stands before the first page of its folder", name)
+		assert.Contains(t, all, index, "the folder of %s has no first page", name)
+		if assert.NotEmpty(t, page.Headings, name) {
 			assert.Equal(t, page.Title, page.Headings[0].Text, "%s has two titles", name)
 		}
-		folder := path.Dir(name)
-		if places[folder] == nil {
-			places[folder] = map[int]string{}
-		}
-		assert.Empty(t, places[folder][page.Order], "%s has the place of another page", name)
-		places[folder][page.Order] = name
-	}
-	for folder, taken := range places {
-		assert.NotEmpty(t, taken[1], "%s has no first page", folder)
-		assert.Contains(t, all, folder+"/index.md", "a folder's first page is its index")
 	}
 }
 
@@ -94,29 +89,26 @@ func TestEveryAnchorIsAHeading(t *testing.T) {
 	}
 }
 
-// Whoever follows links from the first page comes to every page.
-func TestEveryPageIsReached(t *testing.T) {
+// The first page of a folder below docs leads to all others, since code hosts show no navigation.
+func TestFirstPagesLeadToAllOthers(t *testing.T) {
 	all := parsed(t)
-	reached := map[string]bool{}
-	follow := []string{docs + "/index.md", "README.md"}
-	for len(follow) > 0 {
-		name := follow[0]
-		follow = follow[1:]
-		if reached[name] || all[name] == nil {
+	for name := range all {
+		folder := path.Dir(name)
+		if !strings.HasPrefix(folder, docs+"/") {
 			continue
 		}
-		reached[name] = true
-		for _, link := range all[name].Links {
+		first := folder + "/index.md"
+		if all[first] == nil {
+			first = folder + "/README.md"
+		}
+		if name == first || !assert.NotNil(t, all[first], "%s has no first page", folder) {
+			continue
+		}
+		linked := func(link string) bool {
 			target, _, _ := strings.Cut(link, "#")
-			if strings.HasSuffix(target, ".md") && !strings.Contains(target, "://") {
-				follow = append(follow, path.Join(path.Dir(name), target))
-			}
+			return path.Join(folder, target) == name
 		}
-	}
-	for name := range all {
-		if strings.HasPrefix(name, docs+"/") {
-			assert.True(t, reached[name], "no link leads to %s", name)
-		}
+		assert.True(t, slices.ContainsFunc(all[first].Links, linked), "%s does not lead to %s", first, name)
 	}
 }
 
