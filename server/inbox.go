@@ -2,6 +2,8 @@ package server
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/heedmcp/heed/cancellation"
 )
@@ -11,32 +13,41 @@ import (
 //	B1  The notifications of one session are handled one after another, in the
 //	    order in which they were read.
 //	B2  An idle session has no goroutine for them.
-//	B3  Those that wait are bounded: what comes on top is dropped and logged.
-//	B4  When the session ends, the one that is being handled is cancelled and the rest dropped.
+//	B3  Those that wait, or run side by side, are bounded: what comes on top is dropped
+//	    and logged.
+//	B4  When the session ends, or the server drains, the one that is being handled is
+//	    cancelled and the rest dropped.
+//
+// In the stateless scope there is no order to keep: notifications of different clients have
+// nothing to do with one another, and are handled side by side.
 
-// maxInbox bounds the notifications of one session that wait for their handlers.
+// maxInbox bounds the notifications of one session that wait for their handlers, and those of
+// the stateless scope that are being handled.
 const maxInbox = 1024
 
 // inbox holds the notifications of a session that wait for their handlers. The
 // zero value is empty; the session's mu guards it.
 type inbox struct {
 	waiting []*Call
-	current *Call // the one whose handler runs; nil: no goroutine does
+	current *Call              // the one whose handler runs; nil: no goroutine does
+	aside   map[*Call]struct{} // those whose handlers run in the stateless scope
 }
+
+// quiet tells whether no handler runs.
+func (in *inbox) quiet() bool { return in.current == nil && len(in.aside) == 0 }
 
 // deliver has the handler of a notification run when its turn comes (B1).
 func (ss *Session) deliver(c *Call) {
-	if ss == ss.server.stateless {
-		go c.notified() // its senders have nothing to do with one another
-		return
-	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	in := &ss.inbox
 	switch {
-	case ss.closed != nil:
+	case ss.closed != nil, ss.scope && ss.refusingLocked():
 		c.source.Finish()
-	case len(in.waiting) >= maxInbox:
+	case ss.scope && len(in.aside) < maxInbox:
+		put(&in.aside, c, struct{}{})
+		go ss.handleAside(c)
+	case ss.scope, len(in.waiting) >= maxInbox:
 		c.source.Finish()
 		c.server.options.Logger.Warn("dropped a notification, too many are waiting", "session", ss.ID(), "method", c.method.name)
 	case in.current != nil:
@@ -45,6 +56,18 @@ func (ss *Session) deliver(c *Call) {
 		in.current = c
 		go ss.handleInbox(c)
 	}
+}
+
+// handleAside handles c beside all others.
+func (ss *Session) handleAside(c *Call) {
+	defer func() { // also when the handler ends this goroutine
+		c.source.Finish()
+		ss.mu.Lock()
+		defer ss.mu.Unlock()
+		delete(ss.inbox.aside, c)
+		ss.wakeLocked()
+	}()
+	c.notified()
 }
 
 // handleInbox handles c and what comes meanwhile, and ends when there is no more (B2).
@@ -84,11 +107,14 @@ func (ss *Session) nextNotification() *Call {
 // clearInbox cancels the handler that runs and drops what waits (B4).
 func (ss *Session) clearInbox(origin cancellation.Origin, reason string) {
 	ss.mu.Lock()
-	current, waiting := ss.inbox.current, ss.inbox.waiting
+	running, waiting := slices.Collect(maps.Keys(ss.inbox.aside)), ss.inbox.waiting
+	if current := ss.inbox.current; current != nil {
+		running = append(running, current)
+	}
 	ss.inbox.waiting = nil
 	ss.mu.Unlock()
-	if current != nil {
-		current.source.Cancel(origin, reason)
+	for _, c := range running {
+		c.source.Cancel(origin, reason)
 	}
 	for _, c := range waiting {
 		c.source.Finish()

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/heedmcp/heed/cancellation"
 	"github.com/heedmcp/heed/internal/bubble"
@@ -191,5 +192,57 @@ func TestRootsHookIsCalled(t *testing.T) {
 		p.Notify("notifications/roots/list_changed", nil)
 		synctest.Wait()
 		assert.Equal(t, []int{1}, n.Seen())
+	})
+}
+
+// Notifications of the stateless era over HTTP run side by side, within the same bound.
+func TestInvariant_B3_NotificationsSideBySideAreBounded(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := &logs{}
+		s := plain(t, &server.Options{Logger: l.Logger()})
+		gate := make(chan struct{})
+		var n noted
+		server.MustAddMethod(s, noteMethod, func(_ context.Context, _ *servercontext.Request, in numbered) (any, error) {
+			<-gate
+			n.add(in.N)
+			return nil, nil
+		})
+		p := newPeer(t, s, statelessScopes["http"])
+		for i := range 2000 {
+			p.Notify(noteMethod, M{"n": i})
+		}
+		assert.True(t, p.ss.Busy())
+		close(gate)
+		synctest.Wait()
+		assert.Len(t, n.Seen(), 1024)
+		assert.Len(t, l.Find("dropped a notification"), 2000-1024)
+		assert.False(t, p.ss.Busy())
+		p.Notify(noteMethod, M{"n": 1})
+		synctest.Wait()
+		assert.Len(t, n.Seen(), 1025, "there is room again")
+	})
+}
+
+// A drain cancels them, waits for them, and takes no more.
+func TestInvariant_B4_ADrainEndsNotificationsSideBySide(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := plain(t, &server.Options{DrainGrace: time.Second})
+		var n noted
+		server.MustAddMethod(s, noteMethod, func(ctx context.Context, _ *servercontext.Request, in numbered) (any, error) {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			n.add(in.N)
+			return nil, nil
+		})
+		p := newPeer(t, s, statelessScopes["http"])
+		p.Notify(noteMethod, M{"n": 1})
+		p.Notify(noteMethod, M{"n": 2})
+		begun := time.Now()
+		assert.NoError(t, s.Drain(t.Context()))
+		assert.Equal(t, 2*time.Second, time.Since(begun))
+		assert.ElementsMatch(t, []int{1, 2}, n.Seen())
+		p.Notify(noteMethod, M{"n": 3})
+		synctest.Wait()
+		assert.Len(t, n.Seen(), 2)
 	})
 }

@@ -284,7 +284,7 @@ func (ss *Session) isClosed() bool {
 
 // quietLocked tells whether no handler runs.
 func (ss *Session) quietLocked() bool {
-	return len(ss.running) == 0 && len(ss.operations) == 0 && ss.inbox.current == nil
+	return len(ss.running) == 0 && len(ss.operations) == 0 && ss.inbox.quiet()
 }
 
 // wakeLocked wakes whoever waits for the session to be quiet.

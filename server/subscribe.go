@@ -236,6 +236,12 @@ func handleUnsubscribe(ctx context.Context, req *servercontext.Request) (any, er
 	select {
 	case <-sub.settled:
 	case <-ctx.Done():
+		go func() { // it has ended all the same, and is revoked as soon as it was granted
+			<-sub.settled
+			if sub.granted {
+				c.session.revoke(context.WithoutCancel(ctx), req, uri)
+			}
+		}()
 		return nil, context.Cause(ctx)
 	}
 	if !sub.granted {

@@ -217,3 +217,33 @@ func TestListenAsksTheHooks(t *testing.T) {
 		assert.Equal(t, []string{"+ test://i00 a", "+ test://tree/ a", "- test://i00 a", "- test://tree/ a"}, w.Calls())
 	})
 }
+
+// An unsubscribe that is cancelled while the hook still decides on the subscription ends it all
+// the same: the hook that grants it is told.
+func TestCancelledUnsubscribeLeavesNothing(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := paged(t, 1, 0)
+		var w watches
+		gate := make(chan struct{})
+		s.OnSubscribe(func(context.Context, *servercontext.Request, string) error {
+			<-gate
+			return nil
+		})
+		s.OnUnsubscribe(w.hook("-"))
+		p := newPeer(t, s, peerOptions{ID: "a"})
+		p.Request(1, "resources/subscribe", M{"uri": "test://i00"})
+		synctest.Wait()
+		p.Request(2, "resources/unsubscribe", M{"uri": "test://i00"})
+		synctest.Wait()
+		p.Cancel(2, "never mind")
+		p.Silent(2)
+		assert.Empty(t, w.Calls())
+		close(gate)
+		p.Result(1)
+		synctest.Wait()
+		assert.Equal(t, []string{"- test://i00 a"}, w.Calls())
+		s.ResourceUpdated("test://i00")
+		later()
+		assert.Empty(t, p.updatedURIs())
+	})
+}
