@@ -5,13 +5,13 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 docs=${DOCS:-$here/../docs}
-export BENCH_WORK=${BENCH_WORK:-${TMPDIR:-/tmp}/heed-bench} ROUNDS=${ROUNDS:-5}
+export BENCH_WORK=${BENCH_WORK:-${TMPDIR:-/tmp}/heed-bench} ROUNDS=${ROUNDS:-5} GROWTH_ROUNDS=${GROWTH_ROUNDS:-2} SCALE=${SCALE:-0.75}
 out=${OUT:-$here/out}
 mkdir -p "$docs" "$out"
 export SERVERS=${SERVERS:-floor,heed,gosdk,mcpgo} # the TypeScript SDK takes minutes a round: run.sh measures it
 OUT=$out GROWTH=${GROWTH:-.} "$here/run.sh"
 OUT=$out/gogc800 GOGC=800 NOBUILD=1 SERVERS=heed,gosdk \
-	ONLY='^(pipe64|pipe16k|http_(legacy|modern)_(json|sse|progress)|core100)$' "$here/run.sh"
+	ONLY='^(pipe64|pipe16k|http_(legacy|modern)_(json|sse)|core100)$' "$here/run.sh"
 "$BENCH_WORK/bin/mcpbench" -render "$out/results.json" -other "$out/gogc800/results.json" -misses "$here/misses.md" \
 	-page "$docs/performance.md" -data "$docs/performance.json" -images "$docs/images"
 echo "written: $docs/performance.md, performance.json and images/growth-*.svg"

@@ -23,6 +23,7 @@ if [ -z "${NOBUILD:-}" ]; then
 	for s in floor heed gosdk mcpgo; do
 		case ",$servers," in *,"$s",*) build "$s" "$here/servers/$s" ;; esac
 	done
+	(cd "$here" && git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown) >"$work/bin/heed.commit"
 	case ",$servers," in *,ts,*)
 		(cd "$here/servers/ts" && npm ci --silent --no-audit --no-fund)
 		printf '#!/bin/sh\nexec node %s/servers/ts/server.mjs "$@"\n' "$here" >"$work/bin/ts"

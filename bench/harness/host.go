@@ -71,6 +71,9 @@ func versionOf(path string) string {
 		return "unknown"
 	}
 	version := "Go " + strings.TrimPrefix(info.GoVersion, "go")
+	if b, err := os.ReadFile(path + ".commit"); err == nil {
+		version = "commit " + strings.TrimSpace(string(b)) + ", " + version
+	}
 	for _, d := range info.Deps {
 		switch d.Path {
 		case "github.com/modelcontextprotocol/go-sdk", "github.com/mark3labs/mcp-go":

@@ -119,6 +119,13 @@ func main() {
 	}
 	D := func(d time.Duration) time.Duration { return time.Duration(float64(d) * *scale) }
 	N := func(n int) int { return max(20, int(float64(n)*(*scale))) }
+	// sizes are part of what a figure says, and shrink only for a first look
+	size := func(n int) int {
+		if *scale >= .5 {
+			return n
+		}
+		return N(n)
+	}
 	echoArgs := `{"text":"` + echoText + `"}`
 	big := strings.Repeat("The quick brown fox jumps over the lazy dog. 0123456789 äöü \\n ", 250)
 	// Over HTTP, since servers that read standard input with plain system calls stop for a minute
@@ -152,16 +159,16 @@ func main() {
 		}},
 		{"cancel", false, func(s *server, r rec, note func(string)) error { return mCancel(s, N(2000), r) }},
 		{"cancel1000", false, func(s *server, r rec, note func(string)) error {
-			return mCancelAmong(s, N(1000), N(1000), r, note)
+			return mCancelAmong(s, N(1000), size(1000), r, note)
 		}},
 		{"inflight", false, func(s *server, r rec, note func(string)) error {
-			return mInflight(s, N(10000), nil, "inflight", r, note)
+			return mInflight(s, size(10000), nil, "inflight", r, note)
 		}},
 		{"inflightmax", false, func(s *server, r rec, note func(string)) error {
 			if s.Name != "mcpgo" {
 				return nil
 			}
-			return mInflight(s, N(10000), []string{"-max"}, "inflightmax", r, note)
+			return mInflight(s, size(10000), []string{"-max"}, "inflightmax", r, note)
 		}},
 		httpTask("http_legacy_json", false, "echo", echoArgs, "", echoText, "-json"),
 		httpTask("http_legacy_sse", false, "echo", echoArgs, "", echoText),
@@ -188,10 +195,10 @@ func main() {
 			return mHTTPCancel(s, N(2000), true, []string{"-modern", "-propagate"}, "hcancel_modern_opt", r)
 		}},
 		{"sessions", true, func(s *server, r rec, note func(string)) error {
-			return mSessions(s, N(5000), false, "sessions", r, note)
+			return mSessions(s, size(5000), false, "sessions", r, note)
 		}},
 		{"sessionsget", true, func(s *server, r rec, note func(string)) error {
-			return mSessions(s, N(1000), true, "sessionsget", r, note)
+			return mSessions(s, size(1000), true, "sessionsget", r, note)
 		}},
 	}
 	re := regexp.MustCompile(*only)

@@ -105,7 +105,7 @@ func page(x, other *results, reasons map[string]string, images string) string {
 }
 
 func writeHost(b *strings.Builder, x *results) {
-	fmt.Fprintf(b, "Measured on %s, %d rounds: %s.", day(x.Started), rounds(x), x.Host)
+	fmt.Fprintf(b, "Measured on %s, %d rounds, on %s.", day(x.Started), rounds(x), x.Host)
 	if x.Load != "" {
 		fmt.Fprintf(b, " Load average of the machine, by rounds: %s. Other work on it widens the ranges; ratios are of servers that ran side by side.", x.Load)
 	}
