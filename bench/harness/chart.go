@@ -17,7 +17,7 @@ var (
 
 const (
 	chartWidth, chartHeight = 680, 360
-	left, right             = 70, 150
+	left, right             = 70, 165
 	top, bottom             = 44, 54
 )
 
