@@ -1,6 +1,6 @@
 # Heed: what a contributor or a CI machine runs. Needs Go, make, git and Node
 # with npm; everything else is pinned in go.mod, tools/go.mod and
-# conformance/package-lock.json and is fetched on first use.
+# the package-lock.json of conformance and docs, and is fetched on first use.
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -22,6 +22,7 @@ GOFILES = find . -name node_modules -prune -o -name '*.go' -print0
 TEXTFILES = find . \( -name node_modules -o -name .git -o -name testdata \) -prune -o \
 	\( -name '*.md' -o -name '*.mjs' -o -name Makefile -o -name '*.sh' \) -print0
 NODE_STAMP := conformance/node_modules/.package-lock.json
+SITE_STAMP := docs/node_modules/.package-lock.json
 
 # Linters run outside the workspace: -modfile and go.work exclude one another.
 TOOL = env GOWORK=off go tool -modfile=$(CURDIR)/tools/go.mod
@@ -32,7 +33,7 @@ help: ## Show this list
 	@echo "  Variables: FUZZTIME=$(FUZZTIME) FUZZ_MESSAGES=$(FUZZ_MESSAGES) BENCH=$(BENCH) BENCHTIME=$(BENCHTIME) TESTFLAGS='$(TESTFLAGS)'"
 
 .PHONY: test
-test: $(NODE_STAMP) ## Run every test of every module, the TypeScript clients included
+test: $(NODE_STAMP) $(SITE_STAMP) ## Run every test of every module, the TypeScript clients and the site included
 	@[ -n "$${LONGTOOL_TEST_POSTGRES:-}" ] || echo "== PostgreSQL is left out: LONGTOOL_TEST_POSTGRES is not set (examples/longtool/with-postgres.sh sets it)"
 	@$(EACH) go test $(TESTFLAGS) ./...
 
@@ -91,12 +92,29 @@ bench-quick: ## The same in under a minute, for a first look: two servers, one s
 bench-go: ## Run the Go benchmarks that match BENCH for BENCHTIME
 	@go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
 
+.PHONY: site
+site: $(SITE_STAMP) ## Build the documentation site into docs/.site
+	@cd docs && npm run --silent build && echo "site: docs/.site"
+
+.PHONY: site-serve
+site-serve: site ## Build it and serve it at http://localhost:4173
+	@cd docs && npm run --silent serve
+
+# Needs Chromium; screenshots are what a person has to look at.
+.PHONY: site-shots
+site-shots: $(NODE_STAMP) $(SITE_STAMP) ## Walk through the site in a browser and leave screenshots in docs/.site-shots
+	@mkdir -p docs/.site-shots && SITE_SHOTS=$(CURDIR)/docs/.site-shots go test -count=1 -run '^TestSite$$' ./conformance
+
 .PHONY: clean
-clean: ## Remove what npm installed
-	rm -rf conformance/node_modules
+clean: ## Remove what npm installed, and the site
+	rm -rf conformance/node_modules docs/node_modules docs/.site docs/.site-shots
 
 # npm writes this file last, so it is newer than the lock file exactly when
 # the installation is complete.
+$(SITE_STAMP): docs/package.json docs/package-lock.json docs/.npmrc
+	cd docs && npm ci --loglevel=error
+	@touch $@
+
 $(NODE_STAMP): conformance/package.json conformance/package-lock.json conformance/.npmrc
 	cd conformance && npm ci --loglevel=error
 	@touch $@

@@ -111,7 +111,7 @@ func TestSleepRuleKnowsBubbles(t *testing.T) {
 
 // maySkip are the files that may, and why.
 var maySkip = map[string]string{
-	"conformance/need_test.go": "nginx and network namespaces are the machine's; where they are missing CI fails, and others skip",
+	"conformance/need_test.go": "nginx, Chromium and network namespaces are the machine's; where they are missing CI fails, and others skip",
 }
 
 // A skipped test is one that nobody misses when it is broken.

@@ -85,10 +85,10 @@ func findRoot() (string, error) {
 	}
 }
 
-// skipDir leaves out what is not ours (git's and npm's folders) and recorded
-// inputs, which must be free to hold anything.
+// skipDir leaves out what is not ours (git's and npm's folders), what is generated (the
+// site), and recorded inputs, which must be free to hold anything.
 func skipDir(name string) error {
-	if name == ".git" || name == "node_modules" || name == "testdata" {
+	if name == ".git" || name == "node_modules" || name == "testdata" || name == ".site" {
 		return fs.SkipDir
 	}
 	return nil
