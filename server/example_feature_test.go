@@ -298,7 +298,7 @@ func ExampleRegistrationError() {
 	err = server.AddResource(s, &mcp.Resource{URI: "no uri", Name: "a"}, func(context.Context, *servercontext.Request, server.ReadIn) (string, error) { return "", nil })
 	fmt.Println(err)
 	// Output:
-	// tool "not a name": the name has the character ' '; allowed are A-Z, a-z, 0-9, _, - and .
+	// tool "not a name": the name has the character ' '; allowed are A-Z, a-z, 0-9, ., _ and -
 	// resource "no uri": the URI has the byte ' ', which must be percent-encoded
 }
 

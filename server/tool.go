@@ -261,7 +261,7 @@ func checkToolName(name string) error {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', r == '.':
 		default:
-			return fmt.Errorf("the name has the character %q; allowed are A-Z, a-z, 0-9, _, - and .", r)
+			return fmt.Errorf("the name has the character %q; allowed are A-Z, a-z, 0-9, ., _ and -", r)
 		}
 	}
 	return nil

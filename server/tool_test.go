@@ -163,7 +163,7 @@ func TestTool_Names(t *testing.T) {
 		if err := add(name); valid {
 			require.NoError(t, err, name)
 		} else {
-			require.ErrorContains(t, err, "allowed are A-Z, a-z, 0-9, _, - and .", name)
+			require.ErrorContains(t, err, "allowed are A-Z, a-z, 0-9, ., _ and -", name)
 		}
 	}
 	require.NoError(t, add(strings.Repeat("x", 128)))
