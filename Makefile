@@ -12,6 +12,8 @@ export GOTOOLCHAIN := local
 FUZZTIME  ?= 20s
 FUZZ_MESSAGES ?= 10m
 MODEL_STEPS ?= 1000000
+SOAK_TIME ?= 10m
+KILLS     ?= 1000
 BENCH     ?= .
 BENCHTIME ?= 1s
 BENCH_OUT ?= $(CURDIR)/bench/out
@@ -74,6 +76,25 @@ fuzz: ## Run each fuzz target for FUZZTIME
 .PHONY: fuzz-wire
 fuzz-wire: $(NODE_STAMP) ## Send arbitrary messages to the fixture server, over stdio and HTTP, for FUZZ_MESSAGES
 	@FUZZ_MESSAGES=$(FUZZ_MESSAGES) go test -race -count=1 -timeout 0 -v -run '^TestFuzz' ./conformance
+
+# Two thousand clients for ten minutes; writes docs/soak.md and its charts. make test does it
+# for some seconds.
+.PHONY: soak
+soak: soak-model soak-load ## All long runs: the model for a million steps, then the load
+
+.PHONY: soak-load
+soak-load: ## Mixed load over both transports and eras for SOAK_TIME; writes docs/soak.md
+	@SOAK_TIME=$(SOAK_TIME) SOAK_OUT=$(CURDIR)/docs go test -count=1 -timeout 0 -v -run '^TestSoak$$' ./internal/soak
+
+# make test does some dozens.
+.PHONY: soak-kill
+soak-kill: ## Kill servers and clients of longtool KILLS times, and audit the database after each
+	@cd examples/longtool && KILLS=$(KILLS) go test -count=1 -timeout 0 -v -run '^TestKilled' .
+
+# Its database is on the network: not a part of make check.
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities in what the library uses (needs a network)
+	@$(EACH) env GOFLAGS= GOWORK=off go tool -modfile=$(CURDIR)/tools/go.mod govulncheck ./...
 
 # make test does some thousands. A failure shrinks and prints what went over the wire.
 .PHONY: soak-model

@@ -18,6 +18,9 @@ const asProgram = "LONGTOOL_AS_PROGRAM"
 func TestMain(m *testing.M) {
 	// Nothing here outlives a power cut.
 	pragmas = append(pragmas, "synchronous(off)")
+	if where := os.Getenv(killedClient); where != "" {
+		runKilledClient(where)
+	}
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
