@@ -56,6 +56,11 @@ type Options struct {
 	// MaxBody bounds a request's body in bytes. 0: 4 MiB; negative: no bound.
 	MaxBody int64
 
+	// BodyTimeout is how long the body of a request may take to arrive; then it is
+	// answered 400 and the connection closed. An http.Server with a ReadTimeout of its
+	// own is left to that. 0: 30 s; negative: no bound.
+	BodyTimeout time.Duration
+
 	// MaxInFlight bounds the requests of the stateless era that run at the same
 	// time; a further one is answered 503. 0: 16384; negative: no bound. Requests of
 	// a session are bounded by the server's own option.
@@ -106,6 +111,7 @@ const (
 	defaultMaxSessions  = 10_000
 	defaultSessionIdle  = 30 * time.Minute
 	defaultMaxBody      = 4 << 20
+	defaultBodyTimeout  = 30 * time.Second
 	defaultMaxInFlight  = 16384
 )
 
@@ -121,6 +127,7 @@ func (o *Options) withDefaults(s *server.Server) Options {
 	p.MaxSessions = orDefault(p.MaxSessions, defaultMaxSessions)
 	p.SessionIdle = orDefault(p.SessionIdle, defaultSessionIdle)
 	p.MaxBody = orDefault(p.MaxBody, defaultMaxBody)
+	p.BodyTimeout = orDefault(p.BodyTimeout, defaultBodyTimeout)
 	p.MaxInFlight = orDefault(p.MaxInFlight, defaultMaxInFlight)
 	if p.EventStore == nil {
 		p.EventStore = NewRingStore(0)

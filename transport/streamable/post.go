@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/heedmcp/heed/internal/jsonrpc"
 	"github.com/heedmcp/heed/server"
@@ -170,6 +171,7 @@ func (h *Handler) readBody(p *post) bool {
 	if n >= 0 {
 		size = min(n, firstRead) // a length alone must not cost memory
 	}
+	hurried := h.hurry(p)
 	body := make([]byte, 0, size)
 	for {
 		if len(body) == cap(body) {
@@ -196,8 +198,23 @@ func (h *Handler) readBody(p *post) bool {
 			return false
 		}
 	}
+	if hurried {
+		_ = http.NewResponseController(p.w).SetReadDeadline(time.Time{}) // as it worked a moment ago
+	}
 	p.body = body
 	return true
+}
+
+// hurry bounds the time that the body may take: who sends a byte now and then must not
+// hold a connection for ever. It reports whether there is a bound to be lifted.
+func (h *Handler) hurry(p *post) bool {
+	if h.options.BodyTimeout < 0 || p.r.ContentLength == 0 {
+		return false
+	}
+	if srv, ok := p.r.Context().Value(http.ServerContextKey).(*http.Server); ok && srv.ReadTimeout > 0 {
+		return false // its deadline is in force, and not ours to change
+	}
+	return http.NewResponseController(p.w).SetReadDeadline(time.Now().Add(h.options.BodyTimeout)) == nil
 }
 
 func (h *Handler) tooLarge(p *post) {
@@ -213,5 +230,6 @@ func (h *Handler) incomplete(p *post, err error) {
 		return
 	}
 	h.options.Logger.Debug("request body ended early", "error", err)
+	p.w.Header().Set("Connection", "close") // what is left of it must not be taken for a request
 	refuse(p.w, http.StatusBadRequest, "the body is incomplete")
 }
