@@ -262,8 +262,7 @@ func (l *load) inSession(session string, id int64, text string) {
 			ended <- err
 		}()
 		l.pause(20 * time.Millisecond)
-		err := l.web.notify(session, encode(object{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": object{"requestId": id}}))
-		l.note(doCancel, errors.Join(err, <-ended))
+		l.note(doCancel, l.cancelInSession(session, id, ended))
 	case k < 8:
 		m, err := l.one(context.Background(), session, id, "ask", text, 0, nil)
 		if err == nil {
@@ -272,6 +271,23 @@ func (l *load) inSession(session string, id int64, text string) {
 		l.note(doAsk, err)
 	default:
 		l.note(doResume, l.resume(session, id, text))
+	}
+}
+
+// cancelInSession cancels a call until it has ended: a cancel that overtakes its request by
+// more than five seconds, as on a machine that is overloaded, is forgotten.
+func (l *load) cancelInSession(session string, id int64, ended <-chan error) error {
+	for {
+		if err := l.web.notify(session, encode(object{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": object{"requestId": id}})); err != nil {
+			return errors.Join(err, <-ended)
+		}
+		again := time.NewTimer(time.Second)
+		select {
+		case err := <-ended:
+			again.Stop()
+			return err
+		case <-again.C:
+		}
 	}
 }
 
