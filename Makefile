@@ -126,6 +126,10 @@ site-serve: site ## Build it and serve it at http://localhost:4173
 site-shots: $(NODE_STAMP) $(SITE_STAMP) ## Walk through the site in a browser and leave screenshots in docs/.site-shots
 	@mkdir -p docs/.site-shots && SITE_SHOTS=$(CURDIR)/docs/.site-shots go test -count=1 -run '^TestSite$$' ./conformance
 
+.PHONY: recording
+recording: ## Record a run of longtool into docs/images/longtool.svg (needs util-linux's script)
+	@tools/recording.sh
+
 .PHONY: clean
 clean: ## Remove what npm installed, and the site
 	rm -rf conformance/node_modules docs/node_modules docs/.site docs/.site-shots
