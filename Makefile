@@ -105,6 +105,10 @@ soak-model: ## Compare the server with the model of a request's life for MODEL_S
 bench: ## Measure Heed, other SDKs and a server without one, and write docs/performance.md (a quarter of an hour)
 	@OUT=$(BENCH_OUT) bench/page.sh
 
+.PHONY: compare
+compare: ## Try Heed and other SDKs with heedcheck, and write docs/comparison.md (some minutes)
+	@bench/compare.sh
+
 .PHONY: bench-quick
 bench-quick: ## The same in under a minute, for a first look: two servers, one short round
 	@OUT=$(BENCH_OUT) ROUNDS=1 SCALE=0.3 SERVERS=floor,heed ONLY='pipe|cancel$$|http_' bench/run.sh

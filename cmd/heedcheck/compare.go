@@ -140,7 +140,7 @@ func (s serverConfig) options(base *options) ([]*options, error) {
 
 func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	base := &options{era: "both", parallel: 4}
-	base.limits.Start = 15 * time.Second
+	base.limits.Start = time.Minute // several servers on one machine take their time
 	var name, format, match string
 	flags := flag.NewFlagSet("heedcheck compare", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

@@ -61,7 +61,11 @@ func (r *report) faults() []fault {
 		if v.Status != transporttest.Fail && v.Status != transporttest.Error {
 			continue
 		}
-		all = merged(all, fault{v.Rule, settled(v.Reason), []string{v.Setting}})
+		reason := settled(v.Reason)
+		if v.Status == transporttest.Error {
+			reason = "could not be tried: " + reason
+		}
+		all = merged(all, fault{v.Rule, reason, []string{v.Setting}})
 	}
 	return all
 }
@@ -87,26 +91,32 @@ func settled(reason string) string {
 
 // unjudged are the reasons why rules were not judged, each with the rules and the servers.
 func unjudged(reports []*report) []string {
-	type reason struct{ server, text string }
-	var order []reason
-	rules := map[reason][]string{}
+	var order []string // reasons
+	rules, servers := map[string][]string{}, map[string][]string{}
 	for _, r := range reports {
 		for _, v := range r.Verdicts {
 			if v.Status != transporttest.Skip {
 				continue
 			}
-			key := reason{r.Server, v.Reason}
-			if rules[key] == nil {
-				order = append(order, key)
+			why := settled(v.Reason)
+			if rules[why] == nil {
+				order = append(order, why)
 			}
-			if !slices.Contains(rules[key], v.Rule) {
-				rules[key] = append(rules[key], v.Rule)
+			if !slices.Contains(rules[why], v.Rule) {
+				rules[why] = append(rules[why], v.Rule)
+			}
+			if !slices.Contains(servers[why], r.Server) {
+				servers[why] = append(servers[why], r.Server)
 			}
 		}
 	}
 	var lines []string
-	for _, key := range order {
-		lines = append(lines, fmt.Sprintf("%s: %s (%s)", escaped(key.server), escaped(settled(key.text)), strings.Join(rules[key], ", ")))
+	for _, why := range order {
+		who := strings.Join(servers[why], ", ")
+		if len(servers[why]) == len(reports) && len(reports) > 1 {
+			who = "all"
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s (%s)", escaped(who), escaped(why), strings.Join(rules[why], ", ")))
 	}
 	return lines
 }

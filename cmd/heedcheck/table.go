@@ -17,7 +17,7 @@ var tableFormats = map[string]func(io.Writer, []transporttest.Rule, []*report) e
 }
 
 // cell is what came out of a rule for a server, over all settings.
-type cell struct{ pass, fail, skip int }
+type cell struct{ pass, fail, skip, lost int }
 
 func (r *report) cell(rule string) cell {
 	var c cell
@@ -30,8 +30,10 @@ func (r *report) cell(rule string) cell {
 			c.pass++
 		case transporttest.Skip:
 			c.skip++
-		default:
+		case transporttest.Fail:
 			c.fail++
+		default:
+			c.lost++ // it could not be found out, which is not the server's fault for sure
 		}
 	}
 	return c
@@ -40,8 +42,10 @@ func (r *report) cell(rule string) cell {
 // String says in how many of the settings that could be judged the rule is kept.
 func (c cell) String() string {
 	switch {
-	case c.fail == 0 && c.pass == 0 && c.skip == 0:
+	case c == cell{}:
 		return "–"
+	case c.fail == 0 && c.pass == 0 && c.lost > 0:
+		return "not tried"
 	case c.fail == 0 && c.pass == 0:
 		return "not judged"
 	case c.fail == 0:
@@ -68,7 +72,7 @@ func rows(rules []transporttest.Rule, reports []*report) [][]string {
 	}
 	passed := []string{"kept / broken / not judged", ""}
 	for _, r := range reports {
-		passed = append(passed, fmt.Sprintf("%d / %d / %d", r.Counts["pass"], r.Counts["fail"]+r.Counts["error"], r.Counts["skip"]))
+		passed = append(passed, fmt.Sprintf("%d / %d / %d", r.Counts["pass"], r.Counts["fail"], r.Counts["skip"]+r.Counts["error"]))
 	}
 	return append(all, passed)
 }

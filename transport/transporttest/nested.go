@@ -185,6 +185,12 @@ func sequenceStops(p *probe) {
 func capabilityIsRespected(p *probe) {
 	c := p.openWith(p.version(), `{}`)
 	w := c.nested(kinds[0]).send()
+	e, ok := p.wait(p.limits.Prompt, w.request.from, func(e wire.Entry) bool {
+		return e.Kind == wire.Received && e.Message.IsRequest() || w.request.isAnswer(e)
+	})
+	if ok && e.Message.IsRequest() {
+		p.failf("a client without the capability is asked: %.200s", e.Message.Raw)
+	}
 	m := w.request.answer(p.limits.Prompt, "a call that needs sampling, for a client without it,")
 	if !isToolError(m) {
 		p.failf("a call that needs sampling succeeds for a client without it: %.200s", m.Raw)
