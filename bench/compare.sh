@@ -17,7 +17,6 @@ version() { (cd "$here/servers/$1" && GOWORK=off go list -m -f '{{.Version}}' "$
 gosdk=$(version gosdk github.com/modelcontextprotocol/go-sdk)
 mcpgo=$(version mcpgo github.com/mark3labs/mcp-go)
 ts=$(cd "$here/servers/ts" && node -p 'JSON.parse(require("fs").readFileSync("node_modules/@modelcontextprotocol/sdk/package.json")).version')
-heed=$(git -C "$here" describe --always --dirty 2>/dev/null || echo "this tree")
 body=$(cd "$work" && ./heedcheck compare -config "$here/compare.json" -parallel "${PARALLEL:-4}" -format page)
 
 cat >"$page" <<END
@@ -46,7 +45,7 @@ go run ./cmd/heedcheck -v -run '^answer-suppressed-result\$' -tool wait -args '{
 
 | server | SDK | version |
 |---|---|---|
-| Heed | this repository | $heed |
+| Heed | this repository | as of this page |
 | Go SDK | \`github.com/modelcontextprotocol/go-sdk\` | $gosdk |
 | mcp-go | \`github.com/mark3labs/mcp-go\` | $mcpgo |
 | TypeScript SDK | \`@modelcontextprotocol/sdk\`, on stdio only | $ts |
