@@ -239,6 +239,10 @@ func (t *task) ended(out server.Outcome) {
 		t.store(last)
 		return
 	}
+	if c := out.Cancelled; c != nil && last.Stop == nil {
+		// The handler was faster than whoever asked it to stop, and than the note of that.
+		last.Stop = &Stop{Origin: c.Origin.String(), Reason: c.Reason, At: last.Updated}
+	}
 	conclude(last, out)
 	last.Params, last.Responses, last.State = nil, nil, "" // it is not run again
 	last.LeaseUntil = time.Time{}

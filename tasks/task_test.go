@@ -326,6 +326,10 @@ func TestOneEndWins(t *testing.T) {
 			require.False(t, s.Result.IsError)
 		case "cancelled":
 			require.Nil(t, s.Result)
+			kept, err := r.memory.Load(t.Context(), id)
+			require.NoError(t, err)
+			require.NotNil(t, kept.Stop, "a record says who stopped its task, however fast the handler was")
+			require.Equal(t, "peer", kept.Stop.Origin)
 		default:
 			require.Fail(t, "the task has not ended", s.raw)
 		}
