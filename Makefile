@@ -94,7 +94,7 @@ soak-kill: ## Kill servers and clients of longtool KILLS times, and audit the da
 # Its database is on the network: not a part of make check.
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities in what the library uses (needs a network)
-	@$(EACH) env GOFLAGS= GOWORK=off go tool -modfile=$(CURDIR)/tools/go.mod govulncheck ./...
+	@$(EACH) env GOFLAGS= GOWORK=off go tool -modfile=$(CURDIR)/tools/go.mod govulncheck -test ./...
 
 # make test does some thousands. A failure shrinks and prints what went over the wire.
 .PHONY: soak-model

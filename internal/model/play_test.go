@@ -25,6 +25,16 @@ func (w *world) play(s step) {
 	case actCall:
 		w.call(p, id, []string{toolObeys, toolStubborn, toolLimited, toolStubbornLimited, toolObeys, toolStubborn}[int(s.C)%6])
 	case actCancel:
+		// Most ids are nobody's: every other cancel is for a request that there is, parked ones first.
+		if s.C%2 == 0 {
+			r := w.chosen(s.B%2, func(r *request) bool { return r.life.Phase == model.Parked && slices.Contains(w.peers, r.peer) })
+			if r == nil {
+				r = w.chosen(s.B, func(r *request) bool { return slices.Contains(w.peers, r.peer) })
+			}
+			if r != nil {
+				p, id = r.peer, r.id
+			}
+		}
 		w.cancel(p, id)
 	case actOrder:
 		if r := w.chosen(s.A, func(r *request) bool { return r.work != nil && r.work.of == r && r.life.Phase == model.Running }); r != nil {

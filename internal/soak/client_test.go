@@ -178,7 +178,10 @@ func (l *line) cancel(id int64, answer chan message) (answered bool, err error) 
 // web is a client over HTTP.
 type web struct {
 	http *http.Client
-	url  string
+	// drops is for requests that may be dropped. A connection of net/http's that a dropped request has just
+	// given back can fail the next one with the dropped one's error.
+	drops *http.Client
+	url   string
 }
 
 // post sends a message and reads what comes back; see is called for each message and each event id.
@@ -204,7 +207,11 @@ func (w *web) post(ctx context.Context, session, method, name string, raw []byte
 }
 
 func (w *web) do(r *http.Request, see func(m *message, eventID string)) (http.Header, error) {
-	response, err := w.http.Do(r)
+	client := w.http
+	if r.Context().Done() != nil {
+		client = w.drops
+	}
+	response, err := client.Do(r)
 	if err != nil {
 		return nil, err
 	}

@@ -56,8 +56,9 @@ func TestSoak(t *testing.T) {
 	h := streamable.NewHandler(s, nil)
 	hs := httptest.NewServer(h)
 	transport := &http.Transport{MaxIdleConnsPerHost: clients, MaxIdleConns: clients}
+	dropping := &http.Transport{MaxIdleConnsPerHost: clients, MaxIdleConns: clients}
 	ctx, stop := context.WithCancel(t.Context())
-	l := &load{ctx: ctx, web: &web{http: &http.Client{Transport: transport}, url: hs.URL}}
+	l := &load{ctx: ctx, web: &web{http: &http.Client{Transport: transport}, drops: &http.Client{Transport: dropping}, url: hs.URL}}
 
 	var streams sync.WaitGroup
 	var lines []*line
@@ -108,6 +109,7 @@ func TestSoak(t *testing.T) {
 	}
 	streams.Wait()
 	transport.CloseIdleConnections()
+	dropping.CloseIdleConnections()
 	assert.NoError(t, h.Close())
 	hs.Close()
 	after := 0
