@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // stepsToTake is how many steps the test takes; MODEL_STEPS changes it.
-const stepsToTake = 3000
+const stepsToTake = 5000
 
 // Whatever clients, handlers, operators and the clock do, and in whatever order: the server does
 // what the model says. Each request is answered at most once and never after its cancel was

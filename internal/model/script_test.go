@@ -67,13 +67,14 @@ var stepGen = rapid.Custom(func(t *rapid.T) step {
 
 const (
 	maxSteps  = 75
-	meanSteps = 20 // about so many has one script
+	minSteps  = 15
+	meanSteps = 21 // about so many has one script
 )
 
 var scriptGen = rapid.Custom(func(t *rapid.T) script {
 	return script{
 		Slots:  rapid.SampledFrom([]int{0, 0, 2, 3}).Draw(t, "slots"),
 		Drains: rapid.Bool().Draw(t, "drains"),
-		Steps:  rapid.SliceOfN(stepGen, 1, maxSteps).Draw(t, "steps"),
+		Steps:  rapid.SliceOfN(stepGen, minSteps, maxSteps).Draw(t, "steps"),
 	}
 })
