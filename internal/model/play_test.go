@@ -103,7 +103,7 @@ func (w *world) chosen(n uint8, holds func(*request) bool) *request {
 
 // holds tells whether a request has its id now; it settles what is not decided yet.
 func (w *world) holds(r *request) bool {
-	if r == nil {
+	if r == nil || r.refused {
 		return false
 	}
 	if slices.ContainsFunc(r.events, func(e model.Event) bool { return e.Kind != model.Cancel || e.Cause != model.Peer }) {
