@@ -31,6 +31,9 @@ func TestServerFollowsTheModel(t *testing.T) {
 		want = n
 	}
 	require.NoError(t, flag.Set("rapid.shrinktime", "10s"))
+	if os.Getenv("MODEL_STEPS") == "" {
+		require.NoError(t, flag.Set("rapid.seed", "1")) // the same scripts each time; make soak-model tries others
+	}
 	taken := 0
 	for taken < want && !t.Failed() {
 		// In portions: rapid decides beforehand how often it checks.
