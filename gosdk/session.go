@@ -89,8 +89,13 @@ var errUnrouted = errors.New("gosdk: a virtual session has no connection")
 // prototypeKey is where a handshake-era session keeps its prototype.
 type prototypeKey struct{}
 
-// maxPrototypes bounds the prototypes of stateless-era clients that are kept.
-const maxPrototypes = 256
+// maxPrototypes bounds the prototypes of stateless-era clients that are kept, and
+// maxPrototypeKey how long what such a client says about itself may be: the key
+// holds it, and so does the prototype.
+const (
+	maxPrototypes   = 256
+	maxPrototypeKey = 4 << 10
+)
 
 // prototypes finds the prototype for a request, or makes it.
 var prototypes struct {
@@ -143,6 +148,9 @@ func statelessPrototypeLocked(req *servercontext.Request, params *mcp.Initialize
 	meta, _ := jsonrpc.Get(req.Params(), "_meta")
 	info, _ := jsonrpc.Get(meta, mcp.MetaKeyClientInfo)
 	capabilities, _ := jsonrpc.Get(meta, mcp.MetaKeyClientCapabilities)
+	if len(info)+len(capabilities) > maxPrototypeKey {
+		return newPrototype(req.Session().ID(), params) // for this request alone
+	}
 	key := req.Session().ID() + "\x00" + string(info) + "\x00" + string(capabilities)
 	if p := prototypes.stateless[key]; p != nil {
 		return p, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -180,4 +181,24 @@ func TestManyClientsInTheStatelessEra(t *testing.T) {
 	scopes, prototypes := gosdk.Kept()
 	assert.Zero(t, scopes)
 	assert.LessOrEqual(t, prototypes, 256)
+}
+
+// What is kept of them is small, however much they say about themselves.
+func TestClientsThatSayALotInTheStatelessEra(t *testing.T) {
+	s := newServer(t)
+	gosdk.MustAddTool(s, &mcp.Tool{Name: "who"}, func(_ context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: req.Session.InitializeParams().ClientInfo.Name}}}, nil, nil
+	})
+	p := newPeer(t, s.Server, server.Version20260728, nil)
+	_, before := gosdk.Kept()
+	for i := range 3 {
+		for _, meta := range []M{
+			{mcp.MetaKeyClientInfo: M{"name": fmt.Sprint("client ", i), "version": "1", "title": strings.Repeat("x", 1<<20)}},
+			{mcp.MetaKeyClientInfo: M{"name": fmt.Sprint("client ", i), "version": "1"}, mcp.MetaKeyClientCapabilities: M{"experimental": M{"x": strings.Repeat("x", 1<<20)}}},
+		} {
+			require.Contains(t, p.call("1", "who", M{}, meta).end(), fmt.Sprintf(`"text":"client %d"`, i))
+		}
+	}
+	_, after := gosdk.Kept()
+	assert.Equal(t, before, after)
 }

@@ -162,8 +162,7 @@ func (t *fileTree) read(ctx context.Context, _ *servercontext.Request, in ReadIn
 	if !ok {
 		return nil, ResourceNotFound(in.URI)
 	}
-	// Not blocking, so that opening a pipe does not wait for its other end (F2).
-	f, err := t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := t.open(name)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			t.server.options.Logger.Debug("file not opened", "uri", bounded(in.URI), "error", err)
@@ -176,7 +175,7 @@ func (t *fileTree) read(ctx context.Context, _ *servercontext.Request, in ReadIn
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return t.directory(f, in.URI, name)
+		return t.directory(ctx, f, in.URI, name)
 	case !info.Mode().IsRegular():
 		return nil, ResourceNotFound(in.URI)
 	case info.Size() > t.options.MaxSize:
@@ -193,6 +192,11 @@ func (t *fileTree) read(ctx context.Context, _ *servercontext.Request, in ReadIn
 		contents.Blob = data
 	}
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contents}}, nil
+}
+
+// open opens a file without blocking: opening a pipe would wait for its other end (F2).
+func (t *fileTree) open(name string) (*os.File, error) {
+	return t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
 // readAll reads a file of about size bytes, unless the request is cancelled or the
@@ -227,13 +231,16 @@ type entry struct {
 	LastModified string `json:"lastModified,omitempty"`
 }
 
-func (t *fileTree) directory(f *os.File, uri, name string) (*mcp.ReadResourceResult, error) {
+func (t *fileTree) directory(ctx context.Context, f *os.File, uri, name string) (*mcp.ReadResourceResult, error) {
 	all, err := f.ReadDir(-1)
 	if err != nil {
 		return nil, err
 	}
 	entries := []entry{}
 	for _, d := range t.visible(all) {
+		if err := cancellation.Checkpoint(ctx); err != nil {
+			return nil, err
+		}
 		below := path.Join(name, d.Name())
 		e := entry{URI: t.uriOf(below), Name: d.Name()}
 		if info, err := d.Info(); err == nil {
@@ -299,7 +306,7 @@ func (w *walk) directory(name string, behind []string, depth int) error {
 	if err := cancellation.Checkpoint(w.ctx); err != nil {
 		return err
 	}
-	f, err := w.tree.root.Open(name)
+	f, err := w.tree.open(name) // something else may be in the directory's place by now
 	if err != nil {
 		return nil // gone, or not for us
 	}

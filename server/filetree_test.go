@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/heedmcp/heed/server"
@@ -135,6 +137,36 @@ func TestInvariant_F2_APipeHoldsUpNobody(t *testing.T) {
 	p.Refused(-32002, "resources/read", M{"uri": "file:///tree/pipe"})
 	uris, _ := p.every("resources/list", "resources", "uri")
 	assert.NotContains(t, uris, "file:///tree/pipe")
+}
+
+// A directory that is listed may be replaced before it is opened.
+func TestInvariant_F2_APipeInADirectorysPlaceHoldsUpNobody(t *testing.T) {
+	root := tree(t, map[string]string{"a": "", "b/x": "", "c": ""})
+	p := newPeer(t, treeServer(t, root, &server.FileTreeOptions{List: true, MIMEType: func(name string) string {
+		if name == "a" && root.RemoveAll("b") == nil {
+			assert.NoError(t, syscall.Mkfifo(filepath.Join(root.Name(), "b"), 0o600))
+		}
+		return "text/plain"
+	}}), peerOptions{})
+	uris, _ := p.every("resources/list", "resources", "uri")
+	assert.Equal(t, []string{"file:///tree/a", "file:///tree/c"}, uris)
+}
+
+func TestReadingADirectoryStopsWhenItIsCancelled(t *testing.T) {
+	root := tree(t, map[string]string{"a": "", "b": "", "c": "", "d": ""})
+	synctest.Test(t, func(t *testing.T) {
+		var p *peer
+		var seen atomic.Int32
+		p = newPeer(t, treeServer(t, root, &server.FileTreeOptions{MIMEType: func(string) string {
+			if seen.Add(1) == 2 {
+				p.Cancel(1, "enough")
+			}
+			return "text/plain"
+		}}), peerOptions{})
+		p.Request(1, "resources/read", M{"uri": "file:///tree/"})
+		p.Silent(1)
+		assert.EqualValues(t, 2, seen.Load())
+	})
 }
 
 func TestInvariant_F3_WhatIsListedCanBeRead(t *testing.T) {

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -200,24 +199,50 @@ func inspect(raw []byte) features {
 }
 
 // checkHuge guards against silent overflow: the decoder reads 20500000000000000000 into an int64 as another
-// number. Written with an exponent the same number is refused for integers, and read alike by everything else.
+// number. Written with an exponent the same number is refused for integers, and read alike by everything else
+// but code of a type's own. When that refuses the one spelling, it is not known what stands behind it, and the
+// numbers are tried one by one.
 func checkHuge(raw []byte, v any) error {
 	t := reflect.TypeOf(v).Elem()
-	checked := 0
+	var ends []int
 	for start, end := range numbers(raw) {
-		if !beyond64(raw[start:end]) {
-			continue
+		if beyond64(raw[start:end]) {
+			ends = append(ends, end)
 		}
-		if checked++; checked > 100 {
-			return errors.New("too many numbers beyond 64 bits")
-		}
-		other := append(append(bytes.Clone(raw[:end]), "e0"...), raw[end:]...)
-		var te *segment.UnmarshalTypeError
-		if err := decode(other, reflect.New(t).Interface()); errors.As(err, &te) {
+	}
+	if len(ends) == 0 {
+		return nil
+	}
+	var te *segment.UnmarshalTypeError
+	err := decode(withExponents(raw, ends), reflect.New(t).Interface())
+	if err == nil {
+		return nil
+	}
+	if errors.As(err, &te) {
+		return te
+	}
+	if len(ends) > maxTried {
+		return errors.New("too many numbers beyond 64 bits")
+	}
+	for i := range ends {
+		if err := decode(withExponents(raw, ends[i:i+1]), reflect.New(t).Interface()); errors.As(err, &te) {
 			return te
 		}
 	}
 	return nil
+}
+
+const maxTried = 100 // numbers, each with a decoding of the whole
+
+// withExponents writes the numbers that end at ends with an exponent of zero.
+func withExponents(raw []byte, ends []int) []byte {
+	out := make([]byte, 0, len(raw)+2*len(ends))
+	last := 0
+	for _, end := range ends {
+		out = append(append(out, raw[last:end]...), "e0"...)
+		last = end
+	}
+	return append(out, raw[last:]...)
 }
 
 var bytesType = reflect.TypeFor[[]byte]()

@@ -163,3 +163,27 @@ func FuzzDecodeAgreesWithValidator(f *testing.F) {
 		require.NoError(t, err)
 	})
 }
+
+// countedDecode is decoded by code of its own, which counts.
+type countedDecode struct{}
+
+var decodes int
+
+func (c *countedDecode) UnmarshalJSON([]byte) error { decodes++; return nil }
+
+// JavaScript writes 1e20 as 100000000000000000000.
+func TestDecodeManyHugeNumbers(t *testing.T) {
+	many := "[" + strings.Repeat("100000000000000000000,", 500) + "1]"
+	var got struct {
+		F []float64      `json:"f"`
+		C *countedDecode `json:"c"`
+		N []int64        `json:"n"`
+	}
+	decodes = 0
+	require.NoError(t, schema.Decode([]byte(`{"f":`+many+`,"c":{}}`), &got))
+	assert.Len(t, got.F, 501)
+	assert.InDelta(t, 1e20, got.F[499], 0)
+	assert.LessOrEqual(t, decodes, 2, "the work does not grow with how many there are")
+	require.ErrorContains(t, schema.Decode([]byte(`{"f":`+many+`,"n":[1,20500000000000000000]}`), &got),
+		"n[1] must be an integer between")
+}
