@@ -35,7 +35,15 @@ func (l *lines) Held() int                 { return cap(l.buf) }
 func (q *queue) Push(msg string, r *reply) { q.push([]byte(msg), r) }
 func (q *queue) Take() string              { return string(q.next()) }
 func (q *queue) Withdraw(r *reply)         { q.withdraw(r) }
-func (r *reply) Settle()                   { r.settled = true }
+
+// Waits is what a caller of put waits for on behalf of r, nil if none does.
+func (r *reply) Waits() <-chan struct{} {
+	r.out.mu.Lock()
+	defer r.out.mu.Unlock()
+	return r.room
+}
+
+func (r *reply) Settle() { r.settled = true }
 
 type Outbox struct{ *outbox }
 

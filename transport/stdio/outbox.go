@@ -56,8 +56,9 @@ type outbox struct {
 	writing  int           // bytes of current that are being written
 	flushing bool          // flush runs; set by put, cleared by flush
 	failure  error         // why nothing is written any more; set once, by failLocked
-	room     chan struct{} // closed when there may be room again; nil if nobody waits
 	idle     chan struct{} // closed when flush ends; nil if nobody waits
+
+	waiting map[*reply]struct{} // those whose room is not nil
 }
 
 func newOutbox(w io.Writer, max int, timeout time.Duration) *outbox {
@@ -75,7 +76,7 @@ func (o *outbox) put(msg []byte, r *reply, last bool) error {
 	defer o.mu.Unlock()
 	wait := r != nil && r.waits()
 	for wait && o.failure == nil && !r.silent && o.sizeLocked() >= o.max {
-		o.waitLocked()
+		o.waitLocked(r)
 	}
 	if o.failure == nil && !wait && o.sizeLocked() >= 2*o.max {
 		o.failLocked(ErrFlooded)
@@ -107,17 +108,28 @@ func (o *outbox) silence(r *reply) {
 	r.silent = true
 	o.current.withdraw(r)
 	o.pending.withdraw(r)
-	o.wakeLocked()
+	if o.sizeLocked() <= o.max/2 {
+		o.wakeLocked()
+		return
+	}
+	// Only r's own: when thousands are silenced at once, each of them waking all the others
+	// would keep the end of the service waiting.
+	delete(o.waiting, r)
+	r.wakeLocked()
 }
 
 func (o *outbox) sizeLocked() int { return o.pending.size() + o.current.size() + o.writing }
 
-// waitLocked waits until there may be room.
-func (o *outbox) waitLocked() {
-	if o.room == nil {
-		o.room = make(chan struct{})
+// waitLocked waits until there may be room, or r is silenced.
+func (o *outbox) waitLocked(r *reply) {
+	if r.room == nil {
+		r.room = make(chan struct{})
+		if o.waiting == nil {
+			o.waiting = map[*reply]struct{}{}
+		}
+		o.waiting[r] = struct{}{}
 	}
-	room := o.room
+	room := r.room
 	o.blocked.Add(1)
 	o.mu.Unlock()
 	<-room
@@ -125,10 +137,18 @@ func (o *outbox) waitLocked() {
 	o.blocked.Add(-1)
 }
 
+// wakeLocked wakes all that wait for room.
 func (o *outbox) wakeLocked() {
-	if o.room != nil {
-		close(o.room)
-		o.room = nil
+	for r := range o.waiting {
+		r.wakeLocked()
+	}
+	clear(o.waiting)
+}
+
+func (r *reply) wakeLocked() {
+	if r.room != nil {
+		close(r.room)
+		r.room = nil
 	}
 }
 

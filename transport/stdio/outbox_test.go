@@ -276,3 +276,35 @@ func TestSilenceFreesASendThatWaits(t *testing.T) {
 		assert.Equal(t, "a long line\n", g.text())
 	})
 }
+
+// Otherwise thousands that are cancelled at once wake one another again and again.
+func TestSilenceWakesNobodyElse(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		o := stdio.NewOutbox(newGate(), 1000, time.Hour)
+		require.NoError(t, o.Put(strings.Repeat("x", 999)))
+		var sends sync.WaitGroup
+		replies := make([]*stdio.Reply, 20)
+		before := make([]<-chan struct{}, len(replies))
+		for i := range replies {
+			replies[i] = o.Reply(true)
+			sends.Go(func() { _ = replies[i].Send([]byte("y")) })
+		}
+		synctest.Wait()
+		for i, r := range replies {
+			before[i] = r.Waits()
+			require.NotNil(t, before[i])
+		}
+		for i, r := range replies[:10] {
+			r.Silence()
+			synctest.Wait()
+			assert.Equal(t, len(replies)-1-i, o.Blocked(), "its own send is freed")
+			assert.Nil(t, r.Waits())
+		}
+		for i, r := range replies[10:] {
+			assert.Equal(t, before[10+i], r.Waits())
+		}
+		o.Fail(errors.New("the end"))
+		sends.Wait()
+		assert.Zero(t, o.Blocked())
+	})
+}

@@ -85,21 +85,27 @@ type meeting struct {
 // withdraw takes out the notifications of r. Requests to the client stay, and so
 // do the cancels that take them back, since one without the other would be wrong.
 func (q *queue) withdraw(r *reply) {
-	cut := 0 // bytes taken out so far
+	cut, from := 0, 0 // bytes taken out so far, and where what follows them stands
 	kept := q.marks[:q.gone]
-	b := q.b
 	for _, m := range q.marks[q.gone:] {
-		m.from -= cut
-		m.to -= cut
-		if m.r == r && isPassing(b[m.from:m.to]) {
-			b = append(b[:m.from], b[m.to:]...)
-			cut += m.to - m.from
+		if m.r == r && isPassing(q.b[m.from:m.to]) {
+			if cut > 0 { // what stands before the first is being written, perhaps
+				copy(q.b[from-cut:], q.b[from:m.from]) // each byte moves once, however many lines go
+			}
+			cut, from = cut+m.to-m.from, m.to
 			continue
 		}
+		m.from -= cut
+		m.to -= cut
 		kept = append(kept, m)
 	}
+	if cut == 0 {
+		return
+	}
+	copy(q.b[from-cut:], q.b[from:])
+	q.b = q.b[:len(q.b)-cut]
 	clear(q.marks[len(kept):])
-	q.b, q.marks = b, kept
+	q.marks = kept
 }
 
 // isPassing reports whether line is a notification that nobody misses once its

@@ -133,9 +133,10 @@ type reply struct {
 	mayWait atomic.Bool
 
 	// The outbox's mu guards what follows.
-	silent  bool    // set once, by silence
-	settled bool    // the answer was put; set once, by put
-	met     meeting // where a message was written last; see queue.pass
+	silent  bool          // set once, by silence
+	settled bool          // the answer was put; set once, by put
+	met     meeting       // where a message was written last; see queue.pass
+	room    chan struct{} // closed when put is to look for room again; nil if none waits
 }
 
 func (r *reply) Send(msg []byte) error { return r.out.put(msg, r, false) }
