@@ -7,11 +7,11 @@ page=${PAGE:-$here/../docs/comparison.md}
 work=${BENCH_WORK:-${TMPDIR:-/tmp}/heed-bench}/compare
 export GOFLAGS=-buildvcs=false
 mkdir -p "$work"
-for s in heed gosdk mcpgo; do (cd "$here/servers/$s" && GOWORK=off go build -o "$work/$s" .); done
+for s in gosdk mcpgo; do (cd "$here/servers/$s" && GOWORK=off go build -o "$work/$s" ./fixtures); done
 (cd "$here/servers/ts" && npm ci --silent --no-audit --no-fund)
-printf '#!/bin/sh\nexec node %s/servers/ts/server.mjs "$@"\n' "$here" >"$work/ts"
+printf '#!/bin/sh\nexec node %s/servers/ts/fixtures.mjs "$@"\n' "$here" >"$work/ts"
 chmod +x "$work/ts"
-(cd "$here/.." && go build -o "$work/heedcheck" ./cmd/heedcheck)
+(cd "$here/.." && go build -o "$work/heed" ./examples/everything && go build -o "$work/heedcheck" ./cmd/heedcheck)
 
 version() { (cd "$here/servers/$1" && GOWORK=off go list -m -f '{{.Version}}' "$2"); }
 gosdk=$(version gosdk github.com/modelcontextprotocol/go-sdk)
@@ -28,9 +28,11 @@ order: 90
 # Comparison
 
 Does a call stop when its client asks it to? This page is the outcome of one run of \`heedcheck\`, which tries
-that from outside: it speaks JSON-RPC itself and knows of no SDK. Each server has the same four tools, is built as
-its SDK's documentation shows, and keeps that SDK's defaults; the sources are in \`bench/servers\`. No line below is written
-by hand. It is reproduced by
+that from outside: it speaks JSON-RPC itself and knows of no SDK. Each server has the same fixtures: tools, a prompt, a
+resource and more that wait, work, fail or ask the client, look at what their SDK gives them to see a cancel by, and write down
+what they saw. They are written as the SDK's documentation shows, and the server keeps that SDK's defaults. The sources are
+\`bench/servers/*/fixtures\` and \`bench/servers/ts/fixtures.mjs\`; Heed's are \`examples/everything\`, which reports
+progress as often as it is told to. No line below is written by hand. It is reproduced by
 
 \`\`\`sh
 make compare
@@ -39,16 +41,18 @@ make compare
 and one cell of it, with everything that went over the wire, by
 
 \`\`\`sh
-cd bench/servers/gosdk && GOWORK=off go build -o /var/tmp/gosdk . && cd -
-go run ./cmd/heedcheck -v -run '^answer-suppressed-result\$' -tool wait -args '{"ms":2000}' -- /var/tmp/gosdk
+cd bench/servers/gosdk && GOWORK=off go build -o /var/tmp/gosdk ./fixtures && cd -
+go run ./cmd/heedcheck -v -run '^answer-suppressed-result\$' -- /var/tmp/gosdk
+go run ./cmd/heedcheck -v -run '^disconnect-cancels\$' -era stateless -url http://{addr}/mcp -- /var/tmp/gosdk -modern -http {addr}
 \`\`\`
 
 | server | SDK | version |
 |---|---|---|
 | Heed | this repository | as of this page |
 | Go SDK | \`github.com/modelcontextprotocol/go-sdk\` | $gosdk |
+| Go SDK, propagating | the same with \`PropagateRequestCancellation\`, which is about HTTP in 2026-07-28 alone | $gosdk |
 | mcp-go | \`github.com/mark3labs/mcp-go\` | $mcpgo |
-| TypeScript SDK | \`@modelcontextprotocol/sdk\`, on stdio only | $ts |
+| TypeScript SDK | \`@modelcontextprotocol/sdk\`, which has no revision 2026-07-28 | $ts |
 
 Made on $(LC_ALL=C date -u +%Y-%m-%d) with $(go env GOVERSION) and Node $(node --version), on $(go env GOOS)/$(go env GOARCH).
 
@@ -61,9 +65,10 @@ How to read a cell:
 - **not tried**: the run could not find it out, for a reason that may not be the server's.
 - **–**: it does not apply to the transports and eras that the server serves.
 
-The official Go SDK needs one HTTP handler for each era; its column is both. Rules of the level QoI are not in the
-specification; users feel them all the same. Many rules look behind the wire, and are judged only for servers with fixtures
-that tell what their handlers saw: \`go run ./cmd/heedcheck -- go run ./examples/everything stdio\` judges them for Heed.
+The official Go SDK needs one HTTP handler for each era; its column is both. mcp-go's server has \`WithRecovery\`, as its
+documentation has. Each server ends at SIGTERM in the way that its SDK has for that: a context, a method, or the closing of
+its sessions. Rules of the level QoI are not in the specification; users feel them all the same. A handler that is not told a
+reason, or who has cancelled it, breaks no other rule than \`reason-delivered\`.
 
 $body
 END

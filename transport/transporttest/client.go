@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -66,7 +65,7 @@ func (p *probe) connect(version, capabilities string) *client {
 		return p.dial(version, capabilities)
 	}
 	open := p.target.Open
-	if p.target.Restart != nil && slices.Contains(p.verdict.Rule.Needs, NeedEnd) {
+	if p.target.Restart != nil && p.verdict.Rule.ownServer() {
 		open = p.target.Restart
 	}
 	if open == nil {

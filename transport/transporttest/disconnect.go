@@ -17,7 +17,7 @@ var disconnectRules = []Rule{
 			c := p.open()
 			w := c.slow().begin()
 			w.request.stop("")
-			if e := w.await("observed"); e.Origin != "disconnect" {
+			if e := w.await("observed"); !e.by("disconnect") {
 				p.failf("the call is cancelled by %q, and not by the disconnect", e.Origin)
 			}
 			c.fence("after a dropped call")
@@ -45,7 +45,7 @@ var disconnectRules = []Rule{
 			w.request.x.Drop()
 			p.closedWithin(p.limits.Prompt, w.request.x.Done())
 			w.request.stop(stop)
-			if e := w.await("observed"); e.Origin != "peer" {
+			if e := w.await("observed"); !e.by("peer") {
 				p.failf("the call is cancelled by %q, and not by the peer", e.Origin)
 			}
 		},

@@ -1,5 +1,7 @@
 package transporttest
 
+import "time"
+
 // The rules of this file: not only tools can be cancelled.
 
 var featureRules = []Rule{
@@ -25,6 +27,24 @@ var featureRules = []Rule{
 	}),
 }
 
+// startsOrLacks waits until the work has started. A server that has nothing of the kind that
+// waits has answered instead.
+func (w *work) startsOrLacks(what string) {
+	p := w.c.p
+	deadline := time.Now().Add(p.limits.Prompt)
+	for pause := 2 * time.Millisecond; time.Now().Before(deadline); pause = min(2*pause, 50*time.Millisecond) {
+		e, answered := p.log.Find(w.request.from, w.request.isAnswer)
+		if _, started := w.has("started"); started {
+			return
+		}
+		if answered {
+			p.skipf("cannot be judged from outside: %s does not wait for anything here but is answered: %.120s", what, e.Message.Raw)
+		}
+		p.sleep(pause)
+	}
+	w.await("started")
+}
+
 func featureRule(name, what string, settings Setting, request func(tag string) option) Rule {
 	return Rule{
 		Name: name, Page: pageCancel, Level: Should, Settings: settings, Needs: []Need{"cancel_wait"},
@@ -34,7 +54,7 @@ func featureRule(name, what string, settings Setting, request func(tag string) o
 			w := &work{c: c, tag: p.tag()}
 			w.o = request(w.tag)
 			w.send()
-			w.await("started")
+			w.startsOrLacks(what)
 			since := p.log.Len()
 			w.request.stop(stop)
 			w.stopped()

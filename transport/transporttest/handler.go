@@ -13,7 +13,10 @@ var handlerRules = []Rule{
 			c := p.open()
 			w := c.slow().begin()
 			w.request.stop(reason)
-			if e := w.await("observed"); e.Origin != "peer" || e.Reason != reason {
+			switch e := w.await("observed"); {
+			case e.Reason == "":
+				p.failf("the handler is told no reason")
+			case !e.by("peer") || e.Reason != reason:
 				p.failf("the handler learns of a cancel by %q because of %q", e.Origin, e.Reason)
 			}
 		},
@@ -75,7 +78,7 @@ var handlerRules = []Rule{
 			if !isToolError(m) {
 				p.failf("a call that was ended by its limit is answered as a success: %.200s", m.Raw)
 			}
-			if e := w.await("observed"); e.Origin != "timeout" {
+			if e := w.await("observed"); !e.by("timeout") {
 				p.failf("the handler learns of a cancel by %q, and not by the timeout", e.Origin)
 			}
 			w = c.fixture("cancel_timeout", map[string]any{"ms": 20}).send()

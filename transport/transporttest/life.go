@@ -159,18 +159,22 @@ func noStrayOutput(p *probe) {
 		w.request.stop(stop)
 		w.stopped()
 	}
-	for _, tool := range []string{"cancel_error", "cancel_panic"} {
-		if p.survey.missing(Need(tool)) == "" {
-			w := c.fixture(tool, nil).begin()
-			w.request.stop(stop)
-			w.stopped()
-		}
+	if p.survey.missing("cancel_error") == "" {
+		w := c.fixture("cancel_error", nil).begin()
+		w.request.stop(stop)
+		w.stopped()
 	}
 	c.fence("after all this")
 	p.sleep(p.limits.Quiet)
 	c.clean()
+	if p.survey.missing("cancel_panic") == "" {
+		w := c.fixture("cancel_panic", nil).begin()
+		w.request.stop(stop)
+		p.closedWithin(p.limits.Quiet, c.stream.Ended()) // whether that brings it down is another rule's matter
+		c.clean()
+	}
 	if c.life.Ended != nil {
-		c.eof()
+		_ = c.stream.CloseInput() // a server that is down has none
 		if p.closedWithin(p.limits.Exit, c.stream.Ended()) {
 			c.clean()
 		}

@@ -220,8 +220,9 @@ func mutants() []mutant {
 		{rule: "nested-elicitation-form", setting: handshake, fault: nestedMethod("elicitation/create", "form")},
 		{rule: "nested-elicitation-url", setting: handshake, fault: nestedMethod("elicitation/create", "url")},
 		{rule: "nested-roots", setting: handshake, fault: nestedMethod("roots/list", "")},
-		{rule: "nested-ping", setting: handshake, fault: fault{message: func(b *broken, m wire.Message) bool {
-			if m.Method != "notifications/cancelled" || b.asked[string(m.Param("requestId"))].Method != "ping" {
+		{rule: "nested-ping", setting: handshake, fault: nestedMethod("ping", "")},
+		{rule: "nested-reason", setting: handshake, fault: fault{message: func(b *broken, m wire.Message) bool {
+			if m.Method != "notifications/cancelled" || b.asked[string(m.Param("requestId"))].Method != "sampling/createMessage" {
 				return true
 			}
 			b.toClient(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"context done"}}`, m.Param("requestId"))

@@ -75,12 +75,7 @@ func oneWrite(p *probe) {
 	last.quiet(since, "a call that came together with its cancel")
 	for i, w := range all {
 		w.request.silent(since, fmt.Sprintf("call number %d, which came together with its cancel,", i+1))
-		if w.tag == "" {
-			continue
-		}
-		if _, started := w.has("started"); started {
-			w.stopped()
-		}
+		w.stoppedIfStarted()
 	}
 }
 

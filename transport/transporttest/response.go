@@ -10,7 +10,7 @@ import (
 
 var responseRules = []Rule{
 	{
-		Name: "response-ends", Page: pageCancel, Level: Should, Settings: HTTPHandshake | HTTPHandshakeJSON, Needs: []Need{NeedSlow},
+		Name: "response-ends", Page: pageCancel, Level: Quality, Settings: HTTPHandshake | HTTPHandshakeJSON, Needs: []Need{NeedSlow},
 		Explanation: "the response of a cancelled call ends at once, even while its handler runs on",
 		run:         responseEnds,
 	},

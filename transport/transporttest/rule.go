@@ -53,6 +53,12 @@ type Rule struct {
 	run func(*probe)
 }
 
+// ownServer tells whether the rule is tried on a server that no other rule uses, where one
+// can be had: it ends it, may bring it down, or looks at all that runs in it.
+func (r Rule) ownServer() bool {
+	return r.Alone || slices.Contains(r.Needs, NeedEnd) || slices.Contains(r.Needs, "cancel_panic")
+}
+
 // Pages of the specification.
 const (
 	pageCancel    = "basic/utilities/cancellation"

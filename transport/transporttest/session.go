@@ -59,7 +59,7 @@ func sessionIsDeleted(p *probe) {
 	}
 	w.c = witness
 	if w.tag != "" {
-		if e := w.await("observed"); e.Origin != "session_end" {
+		if e := w.await("observed"); !e.by("session_end") {
 			p.failf("the call is cancelled by %q, and not by the end of its session", e.Origin)
 		}
 	}

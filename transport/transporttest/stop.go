@@ -66,7 +66,7 @@ func taskIsCancelled(p *probe) {
 	t := c.longTask()
 	t.stop()
 	if t.tag != "" {
-		if e := t.await("stopped"); e.Origin != "peer" {
+		if e := t.await("stopped"); !e.by("peer") {
 			p.failf("the work is cancelled by %q, and not by its peer", e.Origin)
 		}
 	}
@@ -150,7 +150,7 @@ func askingTaskIsCancelled(p *probe) {
 	t := c.fixture("cancel_nested", map[string]any{"kind": "elicitation_form"}).beginTask()
 	asking := t.reaches(p.limits.Prompt, "does not ask", func(s taskState) bool { return s.Status == statusAsking && len(s.InputRequests) > 0 })
 	t.stop()
-	if e := t.await("nested_error"); e.Origin != "peer" {
+	if e := t.await("nested_error"); !e.by("peer") {
 		p.failf("the question is given up because of %q, and not because of the peer", e.Origin)
 	}
 	s := t.reaches(p.limits.Prompt, "does not end", taskState.ended)

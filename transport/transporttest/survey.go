@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -189,8 +190,11 @@ func (s *survey) missing(need Need) string {
 		}
 		return "the slow tool reports no progress"
 	case NeedSlow, NeedProgress, NeedSampling, NeedForm, NeedURL, NeedRoots, NeedPing:
-		if _, found := s.calls[need]; found || s.fixtures() {
+		if _, found := s.calls[need]; found {
 			return ""
+		}
+		if s.fixtures() {
+			return s.cannotAsk(need)
 		}
 		if s.why[need] != "" {
 			return s.why[need]
@@ -199,6 +203,28 @@ func (s *survey) missing(need Need) string {
 	}
 	_, found := s.tools[string(need)]
 	return unless(found && s.fixtures(), fmt.Sprintf("cannot be judged from outside: the server has no fixture %q", need))
+}
+
+// cannotAsk says that the fixture that asks the client cannot ask for what is needed: its
+// schema lists what it can ask for, if that is not all.
+func (s *survey) cannotAsk(need Need) string {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.need == need })
+	if i < 0 {
+		return ""
+	}
+	schema, found := s.tools["cancel_nested"]
+	if !found {
+		return `cannot be judged from outside: the server has no fixture "cancel_nested"`
+	}
+	var asks struct {
+		Properties struct {
+			Kind property `json:"kind"`
+		} `json:"properties"`
+	}
+	_ = json.Unmarshal(schema, &asks) // without a schema that can be read it may ask for anything
+	known := asks.Properties.Kind.Enum
+	can := len(known) == 0 || slices.Contains(known, any(kinds[i].name))
+	return unless(can, fmt.Sprintf("cannot be judged from outside: the server's handlers cannot ask for %s", kinds[i].name))
 }
 
 func unless(ok bool, why string) string {

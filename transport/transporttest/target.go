@@ -22,7 +22,7 @@ type Target struct {
 	// well be the same for all. nil: there is no HTTP.
 	Open func(context.Context) (*Endpoint, error)
 
-	// Restart makes an HTTP endpoint ready that a rule may shut down. nil: Open is
+	// Restart makes an HTTP endpoint ready that a rule has for itself. nil: Open is
 	// used, and what it returns must stand that.
 	Restart func(context.Context) (*Endpoint, error)
 

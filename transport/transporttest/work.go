@@ -86,11 +86,23 @@ type event struct {
 	Step   int    `json:"step"`
 }
 
+// by tells whether somebody has cancelled, as far as the server says who it was. Only
+// what handlers see is judged, not in which words.
+func (e event) by(origin string) bool { return e.Origin == "" || e.Origin == origin }
+
+// cancelledBy fails the rule when a handler learns something wrong. That it learns no
+// reason is not wrong, but for the rule reason-delivered.
+func (e event) cancelledBy(p *probe, origin, reason string) {
+	if !e.by(origin) || e.Reason != "" && e.Reason != reason || e.Origin != "" && e.Reason == "" {
+		p.failf("the handler learns of a cancel by %q because of %q", e.Origin, e.Reason)
+	}
+}
+
 // events are those of the work so far.
 func (w *work) events() []event {
 	o := call("cancel_events", map[string]any{"tag": w.tag})
 	o.control = true
-	m := w.c.send(o).result(w.c.p.limits.Prompt, "cancel_events")
+	m := w.c.send(o).result(w.c.p.limits.Prompt, "cancel_events, which tells what handlers see,")
 	var result struct {
 		Events []event `json:"events"`
 	}
@@ -181,6 +193,17 @@ func (w *work) stopped() {
 	e, ok := p.wait(time.Until(end)+w.lasts/4+p.limits.Quiet, w.request.from, w.request.isAnswer)
 	if ok && time.Since(w.request.at) > w.lasts*9/10 {
 		p.failf("%s comes to its end though it was cancelled: %.200s", w.called(), e.Message.Raw)
+	}
+}
+
+// stoppedIfStarted is stopped for a call that may have been cancelled before a handler had it.
+// Of tools that are no fixtures it knows nothing.
+func (w *work) stoppedIfStarted() {
+	if w.tag == "" {
+		return
+	}
+	if _, started := w.has("started"); started {
+		w.stopped()
 	}
 }
 
