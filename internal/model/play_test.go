@@ -127,6 +127,7 @@ func (w *world) call(p *peer, id, tool string) {
 		delete(p.early, id)
 		if time.Since(at) <= earlyLife {
 			r.life = r.life.After(cancelBy(model.Peer)) // it must never begin
+			p.finished[id] = true
 		}
 	}
 	w.mu.Lock()
@@ -198,7 +199,7 @@ func (w *world) order(r *request, o order) {
 func (w *world) resumable(r *request) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return r.stream.last != ""
+	return r.stream != nil && r.stream.last != ""
 }
 
 // settleInput is how long the server gathers questions before it asks them.
@@ -263,6 +264,10 @@ func (w *world) drop(r *request) {
 
 func (w *world) resume(r *request) {
 	w.settle()
+	if r.life.Fate == model.Silent {
+		// Nothing of it is replayed: what it has read is all that it ever will have.
+		r.life.Reports, r.life.Questions, r.life.Retracts = r.reports, r.questions, r.retracts
+	}
 	if r.peer.resume(r) {
 		r.blind = false
 		w.settle()
@@ -319,6 +324,9 @@ func (w *world) end(i int) {
 		if r.life.Fate == model.Open && (r.life.Cause.Owed() || r.life.Asking && !p.kind.http()) {
 			r.blind = true // whoever is owed an answer has left
 		}
+		if !p.kind.http() {
+			r.left = time.Now()
+		}
 		r.events = append(r.events, cancelBy(cause))
 	}
 	p.end()
@@ -358,7 +366,11 @@ func (w *world) due() (*time.Time, func()) {
 		case l.Phase == model.Running && l.Cause == model.Nobody && r.limited():
 			note(r.started.Add(limit), r, cancelBy(model.Timeout))
 		case l.Phase == model.Running && l.Fate == model.Open && l.Cause.Owed():
-			note(r.cancelled.Add(grace), r, model.Event{Kind: model.Overdue})
+			at := r.cancelled.Add(grace)
+			if !r.left.IsZero() && r.left.Add(lastWords).Before(at) {
+				at = r.left.Add(lastWords)
+			}
+			note(at, r, model.Event{Kind: model.Overdue})
 		case l.Phase == model.Parked && l.Cause == model.Nobody:
 			note(r.parked.Add(parkTimeout), r, cancelBy(model.Timeout))
 		}

@@ -30,6 +30,7 @@ const (
 	grace       = 5 * time.Second
 	parkTimeout = 30 * time.Second
 	earlyLife   = 5 * time.Second
+	lastWords   = 2750 * time.Millisecond // after the end of stdin, what is owed is answered
 )
 
 // request is one request, as the model and as its client see it.
@@ -46,6 +47,7 @@ type request struct {
 	refused bool          // it must be answered with an error of the protocol
 
 	started, cancelled, parked time.Time // since when, for the limits
+	left                       time.Time // when stdin ended; zero: not yet, or none
 
 	stream *stream // over HTTP
 	blind  bool    // its stream was dropped: nobody reads what comes
