@@ -137,8 +137,8 @@ func (w *world) call(p *peer, id, tool string) {
 	}
 	w.mu.Unlock()
 	p.send(r, nil)
-	if p.kind.http() {
-		synctest.Wait() // POSTs have no order among themselves
+	if p.kind.http() || r.refused {
+		synctest.Wait() // POSTs have no order among themselves; and whoever has the id may be about to return
 	}
 }
 

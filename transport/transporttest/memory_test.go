@@ -2,6 +2,7 @@ package transporttest_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -59,11 +60,17 @@ func dialMemory(f *fault) *transporttest.Connection {
 	connection := &transporttest.Connection{R: clientIn, W: clientOut}
 	var between sync.WaitGroup
 	var b *broken
-	if f != nil {
+	passed := make(chan struct{}) // closed when b has passed on all that the client has sent
+	if f == nil {
+		close(passed)
+	} else {
 		clientR, brokenToClient := io.Pipe()
 		brokenFromClient, clientW := io.Pipe()
 		b = &broken{fault: *f, asked: map[string]wire.Message{}, client: brokenToClient, server: clientOut}
-		between.Go(func() { b.fromClient(brokenFromClient) })
+		between.Go(func() {
+			defer close(passed)
+			b.fromClient(brokenFromClient)
+		})
 		between.Go(func() { b.fromServer(clientIn) })
 		connection.R, connection.W = clientR, clientW
 	}
@@ -94,6 +101,7 @@ func dialMemory(f *fault) *transporttest.Connection {
 		},
 		Close: func() {
 			connection.W.Close()
+			<-passed
 			clientOut.Close()
 			stop()
 			<-ended
@@ -110,8 +118,10 @@ func dialMemory(f *fault) *transporttest.Connection {
 
 // returned waits until no handler runs any more: some do not look at their token.
 func returned(s *server.Server) {
-	for s.Stats().Lingering+s.Stats().InFlight > 0 {
-		<-time.After(time.Millisecond)
+	for deadline := time.Now().Add(5 * time.Minute); s.Stats().Lingering+s.Stats().InFlight > 0; <-time.After(time.Millisecond) {
+		if time.Now().After(deadline) {
+			panic(fmt.Sprintf("handlers that nobody has stopped: %v", s.InFlight()))
+		}
 	}
 }
 
