@@ -34,6 +34,17 @@ func (s *Server) parkedOperation(id string) *operation {
 	return s.parked[id]
 }
 
+// endParked ends what is parked in any session, also what began in one that has ended and
+// is asking through another now.
+func (s *Server) endParked(reason string) {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.parked))
+	s.mu.Unlock()
+	for _, op := range all {
+		op.end(0, cancellation.Shutdown, reason)
+	}
+}
+
 // began notes an operation whose handler runs in this session.
 func (ss *Session) began(op *operation) {
 	ss.mu.Lock()
