@@ -17,7 +17,7 @@ KILLS     ?= 1000
 BENCH     ?= .
 BENCHTIME ?= 1s
 BENCH_OUT ?= $(CURDIR)/bench/out
-TESTFLAGS ?= -race -shuffle=on
+TESTFLAGS ?= -race -shuffle=on -timeout 20m
 
 EACH := tools/each.sh
 GOFILES = find . -name node_modules -prune -o -name '*.go' -print0
