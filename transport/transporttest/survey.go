@@ -188,7 +188,7 @@ func (s *survey) missing(need Need) string {
 		if s.fixtures() || s.reports && s.missing(NeedSlow) == "" {
 			return ""
 		}
-		return "the slow tool reports no progress"
+		return "the slow tool reports progress less than twice in a call"
 	case NeedSlow, NeedProgress, NeedSampling, NeedForm, NeedURL, NeedRoots, NeedPing:
 		if _, found := s.calls[need]; found {
 			return ""
