@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/internal/model"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
@@ -289,9 +290,9 @@ func newWorld(slots int, f fault) *world {
 	}
 	w.tools()
 	w.h = streamable.NewHandler(w.s, &streamable.Options{SessionIdle: -1})
-	l := newMemListener()
+	l := bubble.Listen()
 	w.web = &http.Server{Handler: w.h}
-	w.client = &http.Client{Transport: &http.Transport{DialContext: l.dial, DisableCompression: true}}
+	w.client = &http.Client{Transport: &http.Transport{DialContext: l.Dial, DisableCompression: true}}
 	w.background.Go(func() { _ = w.web.Serve(l) }) // returns http.ErrServerClosed
 	for k := range kinds {
 		w.peers = append(w.peers, w.connect(k, int(k)))

@@ -295,7 +295,7 @@ func TestCase35_HalfABodyStartsNothing(t *testing.T) {
 		in := e.initialize(server.Version20251125, nil)
 		for _, c := range []call{modernTool(1, "wait", M{"tag": "a"}), classicTool(1, "wait", M{"tag": "a"}).with("Mcp-Session-Id", in.session)} {
 			for range 20 {
-				conn, err := e.l.dial(t.Context(), "", "")
+				conn, err := e.l.Dial(t.Context(), "", "")
 				require.NoError(t, err)
 				head := "POST /mcp HTTP/1.1\r\nHost: mem.example\r\n"
 				for name := range c.header {

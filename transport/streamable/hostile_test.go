@@ -21,7 +21,7 @@ import (
 
 // dialRaw opens a connection, on which it writes the head of a request as it should be.
 func dialRaw(e *endpoint, c call, length int) net.Conn {
-	conn, err := e.l.dial(e.t.Context(), "", "")
+	conn, err := e.l.Dial(e.t.Context(), "", "")
 	require.NoError(e.t, err)
 	head := "POST /mcp HTTP/1.1\r\nHost: mem.example\r\n"
 	for name := range c.header {

@@ -1,68 +1,21 @@
 package streamable_test
 
 import (
-	"context"
-	"net"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/transport/streamable"
 )
-
-// memListener is a net.Listener whose connections are pipes, so that HTTP works
-// within a testing/synctest bubble.
-type memListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newMemListener() *memListener {
-	return &memListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-}
-
-func (l *memListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *memListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-func (l *memListener) Addr() net.Addr { return memAddr{} }
-
-func (l *memListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-type memAddr struct{}
-
-func (memAddr) Network() string { return "mem" }
-func (memAddr) String() string  { return "mem" }
 
 // endpoint is a handler behind an in-memory HTTP server, and a client of it.
 type endpoint struct {
 	t       testing.TB
 	s       *server.Server
 	h       *streamable.Handler
-	l       *memListener
+	l       *bubble.Listener
 	srv     *http.Server
 	client  *http.Client
 	url     string
@@ -80,10 +33,10 @@ func serve(t testing.TB, s *server.Server, o *streamable.Options) *endpoint {
 // serveHandler is serve for a handler with something around it.
 func serveHandler(t testing.TB, s *server.Server, h *streamable.Handler, outer http.Handler) *endpoint {
 	t.Helper()
-	l := newMemListener()
+	l := bubble.Listen()
 	e := &endpoint{t: t, s: s, h: h, l: l, url: "http://mem.example/mcp"}
 	e.srv = &http.Server{Handler: outer}
-	e.client = &http.Client{Transport: &http.Transport{DialContext: l.dial, DisableCompression: true}}
+	e.client = &http.Client{Transport: &http.Transport{DialContext: l.Dial, DisableCompression: true}}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

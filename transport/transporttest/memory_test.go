@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/tasks"
 	"github.com/heedmcp/heed/transport/stdio"
@@ -125,50 +125,6 @@ func returned(s *server.Server) {
 	}
 }
 
-// memListener is a net.Listener whose connections are pipes.
-type memListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newMemListener() *memListener {
-	return &memListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-}
-
-func (l *memListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *memListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-func (l *memListener) Addr() net.Addr { return memAddr{} }
-
-func (l *memListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-type memAddr struct{}
-
-func (memAddr) Network() string { return "mem" }
-func (memAddr) String() string  { return "mem" }
-
 // inMemoryHTTP serves the fixtures over HTTP on pipes, a server for each rule.
 func inMemoryHTTP(o *streamable.Options, wrap func(http.Handler) http.Handler) *transporttest.Target {
 	return &transporttest.Target{Open: func(context.Context) (*transporttest.Endpoint, error) {
@@ -183,7 +139,7 @@ func inMemoryHTTP(o *streamable.Options, wrap func(http.Handler) http.Handler) *
 }
 
 func openMemory(s *server.Server, h *streamable.Handler, outer http.Handler) *transporttest.Endpoint {
-	l := newMemListener()
+	l := bubble.Listen()
 	web := &http.Server{Handler: outer}
 	served := make(chan struct{})
 	go func() {
@@ -191,7 +147,7 @@ func openMemory(s *server.Server, h *streamable.Handler, outer http.Handler) *tr
 		_ = web.Serve(l) // returns http.ErrServerClosed
 	}()
 	transport := wire.NewTransport()
-	transport.DialContext = l.dial
+	transport.DialContext = l.Dial
 	ended := make(chan struct{})
 	var once sync.Once
 	shutDown := func() {
