@@ -24,7 +24,8 @@ func hostLine() string {
 	var u syscall.Utsname
 	kernel := runtime.GOOS
 	if syscall.Uname(&u) == nil {
-		kernel = text(u.Sysname) + " " + text(u.Release)
+		release, _, _ := strings.Cut(text(u.Release), "-") // what a distribution or a provider adds says nothing
+		kernel = text(u.Sysname) + " " + release
 	}
 	return fmt.Sprintf("%s, %d cores%s, %s, %s", model, runtime.NumCPU(), memory, kernel, runtime.GOARCH)
 }
