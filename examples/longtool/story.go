@@ -43,26 +43,15 @@ type stopped struct {
 // the exit status.
 func tell(ctx context.Context, o *options, s *screen) (int, error) {
 	started := time.Now()
-	where := o.db
-	if where == "" {
-		dir, err := os.MkdirTemp("", "longtool-")
-		if err != nil {
-			return exitUsage, err
-		}
-		defer os.RemoveAll(dir)
-		where = filepath.Join(dir, "board.db")
-	}
-	db, err := openDatabase(ctx, where)
+	db, where, closeDB, err := openBoard(ctx, o.db)
 	if err != nil {
 		return exitUsage, err
 	}
-	defer db.Close()
+	defer closeDB()
 	stops := 0
 	for i, reach := range []*reach{&overStdio, &overHTTP} {
-		t := &story{
-			options: o, screen: s, db: db, reach: reach, again: i > 0, delay: o.delay >> i,
-			operation: "close-stale-" + strings.ToLower(rand.Text()[:8]),
-		}
+		t := newStory(o, s, db, reach)
+		t.again, t.delay = i > 0, o.delay>>i
 		if status, err := t.tell(ctx, where); status != exitOK || err != nil {
 			return status, err
 		}
@@ -71,6 +60,33 @@ func tell(ctx context.Context, o *options, s *screen) (int, error) {
 	s.heading(fmt.Sprintf("Stop was pressed %s in %s: nothing was lost, and nothing was done twice.",
 		many(stops, "time", "times"), time.Since(started).Round(100*time.Millisecond)))
 	return exitOK, nil
+}
+
+// newStory returns a story about an operation of its own.
+func newStory(o *options, s *screen, db *database, reach *reach) *story {
+	return &story{
+		options: o, screen: s, db: db, reach: reach, delay: o.delay,
+		operation: "close-stale-" + strings.ToLower(rand.Text()[:8]),
+	}
+}
+
+// openBoard opens the database of a story, one that is gone when it is closed if where is
+// "". It returns where it is as well.
+func openBoard(ctx context.Context, where string) (db *database, at string, closeDB func(), err error) {
+	remove := func() {}
+	if where == "" {
+		dir, err := os.MkdirTemp("", "longtool-")
+		if err != nil {
+			return nil, "", nil, err
+		}
+		remove = func() { os.RemoveAll(dir) }
+		where = filepath.Join(dir, "board.db")
+	}
+	if db, err = openDatabase(ctx, where); err != nil {
+		remove()
+		return nil, "", nil, err
+	}
+	return db, where, func() { db.Close(); remove() }, nil
 }
 
 // tell tells the story over one transport.

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -35,32 +32,17 @@ type taskStory struct {
 // tellTask tells the story of a task and returns the exit status.
 func tellTask(ctx context.Context, o *options, s *screen) (int, error) {
 	started := time.Now()
-	where := o.db
-	if where == "" {
-		dir, err := os.MkdirTemp("", "longtool-")
-		if err != nil {
-			return exitUsage, err
-		}
-		defer os.RemoveAll(dir)
-		where = filepath.Join(dir, "board.db")
-	}
-	db, err := openDatabase(ctx, where)
+	db, where, closeDB, err := openBoard(ctx, o.db)
 	if err != nil {
 		return exitUsage, err
 	}
-	defer db.Close()
+	defer closeDB()
 	store, closer, err := openTaskStore(ctx, where, db)
 	if err != nil {
 		return exitUsage, err
 	}
 	defer closer.Close()
-	t := &taskStory{
-		story: &story{
-			options: o, screen: s, db: db, reach: &overHTTP, delay: o.delay,
-			operation: "close-stale-" + strings.ToLower(rand.Text()[:8]),
-		},
-		where: where, store: store,
-	}
+	t := &taskStory{story: newStory(o, s, db, &overHTTP), where: where, store: store}
 	if err := t.fill(ctx); err != nil {
 		return exitUsage, err
 	}
