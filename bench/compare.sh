@@ -41,9 +41,9 @@ make compare
 and one cell of it, with everything that went over the wire, by
 
 \`\`\`sh
-cd bench/servers/gosdk && GOWORK=off go build -o /var/tmp/gosdk ./fixtures && cd -
-go run ./cmd/heedcheck -v -run '^answer-suppressed-result\$' -- /var/tmp/gosdk
-go run ./cmd/heedcheck -v -run '^disconnect-cancels\$' -era stateless -url http://{addr}/mcp -- /var/tmp/gosdk -modern -http {addr}
+cd bench/servers/gosdk && GOWORK=off go build -o ../../out/gosdk ./fixtures && cd ../../..
+go run ./cmd/heedcheck -v -run '^answer-suppressed-result\$' -- bench/out/gosdk
+go run ./cmd/heedcheck -v -run '^disconnect-cancels\$' -era stateless -url http://{addr}/mcp -- bench/out/gosdk -modern -http {addr}
 \`\`\`
 
 | server | SDK | version |
