@@ -18,6 +18,9 @@ import (
 const (
 	closeTool  = "close_stale_postings"
 	statusTool = "operation_status"
+
+	// drainGrace is short: what a stopped job leaves undone, the next server goes on with.
+	drainGrace = time.Second
 )
 
 // serve runs the MCP server until its client leaves, or over HTTP until it is
@@ -77,8 +80,9 @@ func newServer(db *database, logger *slog.Logger) *server.Server {
 	s := server.New(&mcp.Implementation{Name: "longtool", Version: "1.0.0"}, &server.Options{
 		Instructions: "Closes stale postings of a job board. After a cancelled call, ask " + statusTool +
 			" what was committed, and repeat the call with the same operation_id to go on.",
-		Logger:   logger,
-		Observer: &server.Observer{RequestDone: journal.note},
+		Logger:     logger,
+		Observer:   &server.Observer{RequestDone: journal.note},
+		DrainGrace: drainGrace,
 	})
 	server.MustAddTool(s, &mcp.Tool{
 		Name: closeTool,
