@@ -72,4 +72,5 @@ reason, or who has cancelled it, breaks no other rule than \`reason-delivered\`.
 
 $body
 END
+(cd "$here/.." && go test -count=1 -run '^TestEveryQuotedTableIsItsSource$' ./internal/doctest -update >/dev/null) # README.md shows some rows
 echo "written: $page"
