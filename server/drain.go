@@ -26,7 +26,6 @@ func (s *Server) Drain(ctx context.Context) error {
 	for _, ss := range sessions {
 		ss.endWaiting(drainReason)
 	}
-	s.endParked(drainReason)
 	if s.options.DrainGrace <= 0 || waitAll(grace, sessions) != nil {
 		for _, ss := range sessions {
 			ss.CancelAll(cancellation.Shutdown, drainReason)

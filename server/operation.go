@@ -51,13 +51,14 @@ type operation struct {
 	id      string                 // never changed
 
 	mu       sync.Mutex
+	session  *Session                   // of the request that attends, or did last; changed by resume
 	current  *Call                      // the request that attends; nil while parked
 	asked    map[string]*parkedQuestion // questions without an answer
 	keys     int                        // questions asked so far
 	round    int                        // how often the operation has parked
 	flush    *time.Timer                // will park the operation; nil when nothing is to be asked
 	expiry   *time.Timer                // ends a parked operation; nil while attended
-	last     *Call                      // the request it was parked for last, maybe of another session than first's
+	last     *Call                      // the request it was parked for last
 	lingers  bool                       // it was cancelled while parked and its handler runs on; set by end
 	over     bool                       // the handler has returned
 	outcome  attended                   // and with this
@@ -82,13 +83,14 @@ func (c *Call) startOperation() (any, error) {
 		first:   c,
 		source:  cancellation.New(context.WithoutCancel(c.source.Context())),
 		id:      rand.Text(),
+		session: c.session,
 		current: c,
 		asked:   map[string]*parkedQuestion{},
 	}
 	op.source.SetPanicHandler(c.hookPanicked)
 	op.request = c.request.Through((*operationHost)(op), op.source.Token())
 	c.attending(op)
-	c.session.began(op)
+	c.session.takes(op)
 	go op.run()
 	return op.attend(c)
 }
@@ -115,20 +117,23 @@ func (op *operation) ended(outcome attended) {
 	if current != nil || cancelled != nil {
 		op.unparkLocked()
 	}
-	parked, lingered := op.expiry != nil, op.lingers
+	parked, lingered, session := op.expiry != nil, op.lingers, op.session
+	if parked {
+		session.keepsOutcome(op) // for the retry (P5), until op expires
+	}
 	op.mu.Unlock()
 	switch {
 	case current != nil:
-		op.first.session.ended(op)
+		session.gives(op)
 		current.yield <- outcome
 		return
 	case lingered:
-		op.first.session.lingers(-1)
+		session.lingers(-1)
 	}
 	if !parked {
 		op.report(cancelled)
-	} // otherwise the outcome waits for the retry (P5), until op expires
-	op.first.session.ended(op)
+	}
+	session.gives(op)
 }
 
 // invoke is Call.invoke for an operation; see there.
@@ -291,7 +296,7 @@ func (op *operation) end(round int, origin cancellation.Origin, reason string) {
 	accepted := !op.over && op.source.Cancel(origin, reason)
 	if accepted {
 		op.lingers = true
-		op.first.session.lingers(1)
+		op.session.lingers(1)
 	}
 	op.mu.Unlock()
 	switch {
@@ -321,7 +326,7 @@ func (op *operation) unparkLocked() {
 	op.expiry.Stop()
 	op.expiry = nil
 	op.first.server.unpark(op)
-	op.last.session.unparked(op)
+	op.session.unparked(op)
 }
 
 // resume continues the operation that a retry belongs to, and attends it (P4).
@@ -340,6 +345,11 @@ func (s *Server) resume(c *Call, state *sealed) (any, error) {
 		outcome := op.outcome
 		op.mu.Unlock()
 		return outcome.result, outcome.err
+	}
+	if op.session != c.session {
+		c.session.takes(op)
+		op.session.gives(op)
+		op.session = c.session
 	}
 	c.attending(op)
 	op.current = c

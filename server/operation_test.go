@@ -197,33 +197,6 @@ func TestInvariant_P3_AParkedOperationEnds(t *testing.T) {
 	}
 }
 
-// It may have begun in a session that has ended since: whoever retried goes on with it.
-func TestInvariant_P3_AParkedOperationOutlivesItsFirstSessionAndNotTheServer(t *testing.T) {
-	inBubbleWith(t, nil, statelessScopes["stream"], func(t *testing.T, f *fixture, p *peer) {
-		f.tool("twice", func(ctx context.Context, req *servercontext.Request, _ tagged) (any, error) {
-			if _, err := req.Elicit(ctx, nameForm); err != nil {
-				return nil, err
-			}
-			<-time.After(time.Second) // the first session ends meanwhile
-			_, err := req.Elicit(ctx, nameForm)
-			f.add("twice", "asked", err)
-			return nil, err
-		})
-		p.Call(1, "twice", nil)
-		first := p.Answer(1)
-		other := newPeer(t, f.Server, statelessScopes["http"])
-		other.Retry(2, first, callParams("twice", nil), first.all(t, named("x")))
-		p.settle()
-		p.ss.Close(cancellation.Disconnect, "bye")
-		other.Answer(2) // asks again
-		other.settle()
-		require.Equal(t, 1, f.Stats().Parked)
-		require.NoError(t, f.Drain(t.Context()))
-		require.Equal(t, "shutdown", f.Await("twice", "asked").Origin)
-		require.Zero(t, f.Stats().Parked)
-	})
-}
-
 // A handler that ignores the end of its parking is reported like any other.
 func TestInvariant_P3_AStubbornParkedHandlerIsReported(t *testing.T) {
 	inBubbleWith(t, &server.Options{Grace: time.Second}, statelessScopes["stream"], func(t *testing.T, f *fixture, p *peer) {

@@ -8,8 +8,9 @@ import (
 	"github.com/heedmcp/heed/internal/jsonrpc"
 )
 
-// Where parked operations are found: by the id in a sealed state, by the
-// request id they were parked for, by their session, and all of them at shutdown.
+// Where operations are found: by the id in a sealed state, by the request id they were
+// parked for, and by their session, whose end or drain is theirs. That is the session
+// of the request that attends, or did last: a retry takes the operation along.
 
 // park keeps op for its retry. It reports false when there are too many already.
 func (s *Server) park(op *operation) bool {
@@ -34,22 +35,19 @@ func (s *Server) parkedOperation(id string) *operation {
 	return s.parked[id]
 }
 
-// endParked ends what is parked in any session, also what began in one that has ended and
-// is asking through another now.
-func (s *Server) endParked(reason string) {
-	s.mu.Lock()
-	all := slices.Collect(maps.Values(s.parked))
-	s.mu.Unlock()
-	for _, op := range all {
-		op.end(0, cancellation.Shutdown, reason)
-	}
-}
-
-// began notes an operation whose handler runs in this session.
-func (ss *Session) began(op *operation) {
+// takes makes op one of the session's operations.
+func (ss *Session) takes(op *operation) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	put(&ss.operations, op, struct{}{})
+}
+
+// gives notes that op's handler has returned, or that another session took op.
+func (ss *Session) gives(op *operation) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	delete(ss.operations, op)
+	ss.wakeLocked()
 }
 
 // lingers counts handlers that were cancelled while they were parked.
@@ -60,12 +58,11 @@ func (ss *Session) lingers(n int) {
 	ss.server.counters.lingering.Add(int64(n))
 }
 
-// ended notes that its handler has returned.
-func (ss *Session) ended(op *operation) {
+// keepsOutcome notes that op's handler has returned while it was parked.
+func (ss *Session) keepsOutcome(op *operation) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	delete(ss.operations, op)
-	ss.wakeLocked()
+	put(&ss.untold, op, struct{}{})
 }
 
 // parkedFor notes the id that op was parked for, so that a cancel of it ends op.
@@ -82,6 +79,7 @@ func (ss *Session) parkedFor(id jsonrpc.ID, op *operation) {
 func (ss *Session) unparked(op *operation) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
+	delete(ss.untold, op)
 	for id, other := range ss.parked {
 		if other == op {
 			delete(ss.parked, id)
@@ -101,16 +99,12 @@ func (ss *Session) cancelParked(id jsonrpc.ID, reason string) bool {
 	return true
 }
 
-// endOperations ends what is parked in the session.
+// endOperations ends what is parked in the session, or is being parked right now: that
+// one asked whether it may while it held its lock, and end waits for that.
 func (ss *Session) endOperations(origin cancellation.Origin, reason string) {
 	ss.mu.Lock()
-	all := make([]*operation, 0, len(ss.operations))
-	for op := range ss.operations {
-		all = append(all, op)
-	}
-	for _, op := range ss.parked {
-		all = append(all, op) // also the ones that are over and wait to tell how they ended
-	}
+	all := slices.AppendSeq(make([]*operation, 0, len(ss.operations)+len(ss.untold)), maps.Keys(ss.operations))
+	all = slices.AppendSeq(all, maps.Keys(ss.untold))
 	ss.mu.Unlock()
 	for _, op := range all {
 		op.end(0, origin, reason)

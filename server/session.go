@@ -54,7 +54,8 @@ type Session struct {
 	running    map[*Call]struct{}        // accepted and not returned, lingering ones included
 	lingering  int                       // handlers that run on although their id is free; changed by forget, returned, lingers
 	early      *earlyCancels             // cancels that overtook their request; used if o.Unordered
-	operations map[*operation]struct{}   // handlers that may be parked and have not returned
+	operations map[*operation]struct{}   // the session's, whose handlers have not returned
+	untold     map[*operation]struct{}   // the session's, parked, whose handlers have returned
 	parked     map[jsonrpc.ID]*operation // parked operations by the id they were parked for; empty in the stateless scope
 	pending    map[jsonrpc.ID]*question  // requests to the client that wait for its answer
 	nextID     int64                     // id of the last request to the client
