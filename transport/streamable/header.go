@@ -3,7 +3,6 @@ package streamable
 import (
 	"encoding/base64"
 	"fmt"
-	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -161,11 +160,12 @@ func bounded(s string) string {
 	return strings.ToValidUTF8(s[:maxQuoted], "") + "…"
 }
 
-// lastEventID is what a client that resumes a stream says it has seen last.
-func lastEventID(h http.Header) (id string, given bool) {
-	values := h[headerLastEventID]
-	if len(values) == 0 {
-		return "", false
+// lastEventID is what a client that resumes a stream says it has seen last. It reports
+// false when that is no event id.
+func lastEventID(values []string) (id eventID, ok bool) {
+	text, ok := single(values)
+	if !ok {
+		return id, false
 	}
-	return trim(values[0]), true
+	return parseEventID(text)
 }

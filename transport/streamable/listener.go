@@ -57,6 +57,13 @@ func (l *listener) send(msg []byte) error {
 	return nil
 }
 
+// issued tells whether an event of that index was ever given an id.
+func (l *listener) issued(index int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return index < l.events
+}
+
 func (l *listener) wakeLocked() {
 	select {
 	case l.wake <- struct{}{}:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -34,12 +33,12 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.table.release(s)
-	last, resumes := lastEventID(r.Header)
-	if !resumes {
+	last := r.Header[headerLastEventID]
+	if len(last) == 0 {
 		s.listener.serve(w, r, nil)
 		return
 	}
-	id, ok := parseEventID(last)
+	id, ok := lastEventID(last)
 	if !ok || !s.issued(id) {
 		refuse(w, http.StatusBadRequest, "the Last-Event-ID was not issued in this session")
 		return
@@ -53,31 +52,57 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request) {
 
 func tokenOf(r *http.Request) *auth.TokenInfo { return auth.TokenInfoFromContext(r.Context()) }
 
-// issued tells whether a stream of that number was ever begun.
+// issued tells whether an event of that id was ever sent, as far as that is known: of
+// streams of which nothing is kept, only their numbers are.
 func (s *session) issued(id eventID) bool {
+	if id.stream == 0 {
+		return s.listener.issued(id.index)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if st := s.streams[id.stream]; st != nil {
+		return int64(id.index) < st.events.Load()
+	}
+	if f := s.finishedLocked(id.stream); f != nil {
+		return id.index < f.events
+	}
 	return id.stream <= s.last
+}
+
+// finishedLocked finds what is known of an answered stream, nil if it cannot be replayed.
+func (s *session) finishedLocked(number uint64) *finished {
+	for i := range s.finished {
+		if f := &s.finished[i]; f.number == number {
+			return f
+		}
+	}
+	return nil
+}
+
+// void returns what must not be replayed of an answered stream. It reports false when
+// nothing can be.
+func (s *session) void(number uint64) (void []span, answered bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.finishedLocked(number)
+	if f == nil {
+		return nil, false
+	}
+	return f.void, true
 }
 
 // resume goes on with the stream of a POST after the event that the client has seen last.
 func (s *session) resume(w http.ResponseWriter, r *http.Request, id eventID) {
 	s.mu.Lock()
 	st := s.streams[id.stream]
-	answered := slices.Contains(s.finished, id.stream)
 	s.mu.Unlock()
 	c := newConnection(w, r, &s.handler.options)
-	if st != nil {
-		if st.attach(r.Context(), c, id.index) {
-			st.wait(r.Context(), c, s.handler.options.keepAlive())
-			return
-		}
-		// It has ended in the meantime.
-		s.mu.Lock()
-		answered = slices.Contains(s.finished, id.stream)
-		s.mu.Unlock()
+	if st != nil && st.attach(r.Context(), c, id.index) {
+		st.wait(r.Context(), c, s.handler.options.keepAlive())
+		return
 	}
-	if answered && s.replay(r.Context(), c, id) {
+	// It has ended, maybe in the meantime.
+	if void, answered := s.void(id.stream); answered && s.replay(r.Context(), c, id, void) {
 		return
 	}
 	// There is nothing to come any more: this status ends an event source's
@@ -107,7 +132,7 @@ func (st *stream) attach(ctx context.Context, c *connection, after int) bool {
 	st.conn = c
 	err := c.sink.open(nil)
 	if err == nil {
-		err = st.s.catchUp(ctx, c, eventID{st.number, after})
+		err = st.s.catchUp(ctx, c, eventID{st.number, after}, st.void)
 	}
 	if errors.Is(err, mcp.ErrEventsPurged) {
 		// What is lost is lost; the answer is still to come.
@@ -126,8 +151,8 @@ func (st *stream) attach(ctx context.Context, c *connection, after int) bool {
 
 // replay writes what a stream that has ended still has for the client. It reports
 // false, and has written nothing, when that is nothing.
-func (s *session) replay(ctx context.Context, c *connection, id eventID) bool {
-	err := s.catchUp(ctx, c, id)
+func (s *session) replay(ctx context.Context, c *connection, id eventID, void []span) bool {
+	err := s.catchUp(ctx, c, id, func(index int) bool { return within(void, index) })
 	if c.sink.phase == sinkFresh {
 		return false
 	}
@@ -138,20 +163,23 @@ func (s *session) replay(ctx context.Context, c *connection, id eventID) bool {
 	return true
 }
 
-// catchUp writes the events of a stream after the given one, opening the response
-// if there are any.
-func (s *session) catchUp(ctx context.Context, c *connection, id eventID) error {
+// catchUp writes the events of a stream after the given one, except those that are void,
+// opening the response if there are any.
+func (s *session) catchUp(ctx context.Context, c *connection, id eventID, void func(index int) bool) error {
 	name := strconv.FormatUint(id.stream, 10)
 	for data, err := range s.handler.options.EventStore.After(ctx, s.id, name, id.index) {
 		if err != nil {
 			return err
+		}
+		id.index++
+		if void(id.index) {
+			continue
 		}
 		if c.sink.phase == sinkFresh {
 			if err := c.sink.open(nil); err != nil {
 				return err
 			}
 		}
-		id.index++
 		if err := c.sink.event(id.String(), data); err != nil {
 			return err
 		}

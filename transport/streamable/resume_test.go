@@ -3,10 +3,8 @@ package streamable_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -42,6 +40,51 @@ func stepsCall(id any) call {
 }
 
 func resumeAt(id string) call { return newCall(http.MethodGet, "").with("Last-Event-ID", id) }
+
+// twice gives the event id twice.
+func twice(c call) call {
+	c.header["Last-Event-Id"] = append(c.header["Last-Event-Id"], c.header["Last-Event-Id"]...)
+	return c
+}
+
+// An event id that was never issued is refused, whatever has become of its stream.
+func TestEventIDsThatWereNeverIssued(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		next := steps(f)
+		in := session(t, f, nil)
+		refused := func(id string) {
+			t.Helper()
+			a := in.do(resumeAt(id))
+			require.Equal(t, http.StatusBadRequest, a.status)
+			require.Contains(t, a.body, "Last-Event-ID was not issued")
+		}
+		w := in.open(stepsCall(1))
+		prime := w.next()
+		require.Equal(t, "1-0", prime.id)
+		refused("1-1")
+		next <- 1
+		one := w.next()
+		refused("1-2")
+		require.Equal(t, http.StatusBadRequest, in.do(twice(resumeAt(one.id))).status)
+		close(next)
+		last := w.next()
+		require.Empty(t, w.end())
+		require.Equal(t, "1-2", last.id)
+		refused("1-3")
+		require.Equal(t, http.StatusNoContent, in.do(resumeAt(last.id)).status, "nothing follows")
+		require.Len(t, in.do(resumeAt(one.id)).events(t), 1)
+		refused("2-0")
+
+		refused("0-0")
+		listening := in.open(newCall(http.MethodGet, ""))
+		first := listening.next()
+		refused("0-1")
+		listening.drop()
+		synctest.Wait()
+		in.open(resumeAt(first.id)).drop()
+	})
+}
 
 func TestPrimingByRevision(t *testing.T) {
 	for version, primed := range map[string]bool{server.Version20251125: true, server.Version20250618: false, server.Version20250326: false} {
@@ -210,61 +253,6 @@ func TestDisconnectGrace(t *testing.T) {
 	})
 }
 
-func TestListenerGetsWhatBelongsToNoRequest(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		f := newFixture(t, nil)
-		in := session(t, f, nil)
-		w := in.open(newCall(http.MethodGet, ""))
-		prime := w.next()
-		require.NotEmpty(t, prime.id)
-		require.Equal(t, http.StatusConflict, in.do(newCall(http.MethodGet, "")).status)
-
-		change := func(name string) {
-			server.MustAddTool(f.s, &mcp.Tool{Name: name}, func(context.Context, *servercontext.Request, struct{}) (string, error) { return "", nil })
-			time.Sleep(time.Minute)
-		}
-		change("one")
-		ev := w.next()
-		require.Equal(t, "notifications/tools/list_changed", ev.message(t).Method)
-		w.drop()
-		synctest.Wait()
-		change("two")
-		again := in.open(resumeAt(ev.id))
-		require.Equal(t, "notifications/tools/list_changed", again.next().message(t).Method)
-		// One that resumes replaces the connection that it had.
-		third := in.open(resumeAt(prime.id))
-		again.end()
-		require.Equal(t, ev, third.next())
-		third.next()
-		third.drop()
-		synctest.Wait()
-		fourth := in.open(newCall(http.MethodGet, "")) // the place is free
-		require.NotEmpty(t, fourth.next().id)
-	})
-}
-
-func TestASlowListenerIsLetGo(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		f := newFixture(t, nil)
-		store := &recordingStore{EventStore: streamable.NewRingStore(0)}
-		in := session(t, f, &streamable.Options{EventStore: store})
-		resp, err := in.send(newCall(http.MethodGet, "")) // and then nothing is read
-		require.NoError(t, err)
-		begin := time.Now()
-		for i := range 600 {
-			server.MustAddTool(f.s, &mcp.Tool{Name: fmt.Sprint("tool", i)}, func(context.Context, *servercontext.Request, struct{}) (string, error) { return "", nil })
-			time.Sleep(20 * time.Millisecond)
-		}
-		require.LessOrEqual(t, time.Since(begin), 600*21*time.Millisecond, "nobody waited for it")
-		require.NoError(t, resp.Body.Close())
-		synctest.Wait()
-		w := in.open(resumeAt("0-0"))
-		for range store.appends() - 1 {
-			require.Equal(t, "notifications/tools/list_changed", w.next().message(t).Method)
-		}
-	})
-}
-
 // recordingStore counts, and may fail.
 type recordingStore struct {
 	mcp.EventStore
@@ -397,77 +385,5 @@ func TestACancelDuringAResumption(t *testing.T) {
 		f.next("a")
 		close(reading)
 		require.Empty(t, messages(t, (<-resumed).end()))
-	})
-}
-
-func TestBatches(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		f := newFixture(t, nil)
-		in := serve(t, f.s, nil).initialize(server.Version20250326, nil)
-		a := in.do(newCall("POST", `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":2,"method":"no/such"},3]`))
-		require.Equal(t, 200, a.status)
-		require.True(t, strings.HasPrefix(a.body, "["), a.body)
-		require.Contains(t, a.body, `"id":1,"result"`)
-		require.Contains(t, a.body, `-32601`)
-		require.Contains(t, a.body, `-32600`)
-
-		a = in.do(newCall("POST", `[{"jsonrpc":"2.0","method":"notifications/x"}]`))
-		require.Equal(t, http.StatusAccepted, a.status)
-		require.Empty(t, a.body)
-		require.Equal(t, http.StatusBadRequest, in.do(newCall("POST", `[]`)).status)
-
-		w := in.open(newCall("POST", `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","arguments":{"tag":"a"}}},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait","arguments":{"tag":"b"}}}]`))
-		in.accept(cancelOf(1, "r"))
-		f.next("a")
-		synctest.Wait()
-		f.untouched("b")
-		in.accept(cancelOf(2, "r"))
-		f.next("b")
-		require.Empty(t, messages(t, w.end()))
-	})
-}
-
-func TestHandshakeEraWithoutSessions(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		f := newFixture(t, nil)
-		e := serve(t, f.s, &streamable.Options{NoSessions: true})
-		a := e.do(classic(1, "initialize", M{"protocolVersion": server.Version20250618, "capabilities": M{}}))
-		require.Equal(t, 200, a.status)
-		require.Empty(t, a.header.Get("Mcp-Session-Id"))
-		e.accept(classic(nil, "notifications/initialized", nil))
-		e.accept(newCall("POST", `{"jsonrpc":"2.0","id":1,"result":{}}`))
-		for _, version := range []string{"", server.Version20250326, server.Version20250618, server.Version20251125} {
-			a = e.do(classicTool(1, "echo", M{"text": "x"}).with("MCP-Protocol-Version", version))
-			assert.Equalf(t, 200, a.status, "%q: %s", version, a.body)
-			assert.NotContains(t, a.body, "resultType")
-		}
-		assert.Equal(t, 400, e.do(classicTool(1, "echo", M{"text": "x"}).with("MCP-Protocol-Version", "2099-01-01")).status)
-		assert.Equal(t, 200, e.do(modernTool(1, "echo", M{"text": "x"})).status, "the other era is served as well")
-		assert.Equal(t, 405, e.do(newCall("GET", "").with("Mcp-Session-Id", "x")).status)
-		assert.Equal(t, 405, e.do(newCall("DELETE", "").with("Mcp-Session-Id", "x")).status)
-		a = e.do(newCall("POST", `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]`))
-		assert.Equal(t, 200, a.status, "without a header it is 2025-03-26, which has batches")
-		assert.True(t, strings.HasPrefix(a.body, "["))
-		a = e.do(newCall("POST", `[{"jsonrpc":"2.0","method":"notifications/x"}]`))
-		assert.Equal(t, http.StatusAccepted, a.status)
-
-		// Nobody could cancel or resume it, so a drop is the cancel.
-		w := e.open(classicTool(1, "wait", M{"tag": "a"}))
-		e.accept(cancelOf(1, "r"))
-		synctest.Wait()
-		f.untouched("a")
-		w.drop()
-		require.Equal(t, cancellation.Disconnect, f.next("a").Origin)
-		synctest.Wait()
-		require.Zero(t, f.s.Stats().Sessions)
-	})
-}
-
-func TestOfficialClientWithoutSessions(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		e := serve(t, newFixture(t, nil).s, &streamable.Options{NoSessions: true})
-		cs := e.connect(nil, server.Version20250618)
-		_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: M{"text": "x"}})
-		require.NoError(t, err)
 	})
 }

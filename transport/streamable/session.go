@@ -37,7 +37,14 @@ type session struct {
 	mu       sync.Mutex         // guards the fields below; no lock is taken while it is held
 	last     uint64             // number of the last stream; the listener's is 0
 	streams  map[uint64]*stream // resumable and not finished; nil before the first
-	finished []uint64           // answered streams that can still be replayed, the oldest first; at most maxFinished
+	finished []finished         // answered streams that can still be replayed, the oldest first; at most maxFinished
+}
+
+// finished is what is known of an answered stream.
+type finished struct {
+	number uint64
+	events int    // how many events were given an id
+	void   []span // what must not be replayed: of cancelled requests of a batch; nil for most
 }
 
 // maxFinished is how many answered streams of a session can still be replayed.
@@ -210,11 +217,11 @@ func (s *session) over(st *stream, answered bool) (forget string) {
 	if !answered {
 		return st.name
 	}
-	s.finished = append(s.finished, st.number)
+	s.finished = append(s.finished, finished{st.number, int(st.events.Load()), st.voided()})
 	if len(s.finished) <= maxFinished {
 		return ""
 	}
-	oldest := s.finished[0]
+	oldest := s.finished[0].number
 	s.finished = append(s.finished[:0], s.finished[1:]...)
 	return strconv.FormatUint(oldest, 10)
 }

@@ -232,7 +232,9 @@ func TestSessionStatuses(t *testing.T) {
 			{"GET of another version", in, newCall("GET", "").with("MCP-Protocol-Version", "2099-01-01"), 400, -32600},
 			{"DELETE of an unknown session", e, newCall("DELETE", "").with("Mcp-Session-Id", "nonsense"), 404, -32600},
 			{"malformed event id", in, newCall("GET", "").with("Last-Event-ID", "nonsense"), 400, -32600},
-			{"event id of no stream", in, newCall("GET", "").with("Last-Event-ID", "999999-0"), 400, -32600},
+			{"event id of no stream", in, resumeAt("999999-0"), 400, -32600},
+			{"event id of a listener that never was", in, resumeAt("0-0"), 400, -32600},
+			{"two event ids", in, twice(resumeAt("1-0")), 400, -32600},
 		} {
 			a := c.at.do(c.call)
 			assert.Equalf(t, c.status, a.status, "%s: %s", c.name, a.body)

@@ -13,7 +13,8 @@ import (
 // Invariants of this file. Each has a test named after it.
 //
 //	H1  A stream ends at once when its request is cancelled, without an answer,
-//	    even while the handler runs on; nothing of it is replayed afterwards.
+//	    even while the handler runs on; nothing of it is replayed afterwards, nor of a
+//	    cancelled request of a batch.
 //	H2  A dropped connection cancels nothing; what follows is kept for the client
 //	    to resume, if it has an event id to resume from.
 //	H3  At any time at most one connection is written to; a newer one replaces it.
@@ -21,7 +22,7 @@ import (
 //
 // Lock order: stream.mu, then session.mu. Neither is held while the server is called.
 
-// stream is the server.Reply of a POST in a session. It may outlive the
+// stream is the server.Splitter of a POST in a session. It may outlive the
 // connection that the POST came on, and be resumed on others.
 //
 // Fields of the first block are set before any call is accepted, and never
@@ -41,7 +42,8 @@ type stream struct {
 	calls  []*server.Call
 	one    [1]*server.Call // where calls are kept unless it is a batch
 	conn   *connection     // what is written to; nil while the client is away
-	events int             // how many events were given an id
+	events atomic.Int64    // how many events were given an id; changed with mu held
+	parts  []*part         // of a batch, for each of its requests; nil for most
 	broken bool            // the store has failed: no more ids
 	ended  bool            // no more messages
 	grace  *time.Timer     // cancels unless the client comes back; nil while it is there
@@ -230,7 +232,7 @@ func (st *stream) recordLocked(msg []byte) string {
 	}
 	store, ctx := st.s.handler.options.EventStore, context.Background()
 	var err error
-	if st.events == 0 {
+	if st.events.Load() == 0 {
 		if err = store.Open(ctx, st.s.id, st.name); err == nil {
 			st.s.resumable(st)
 		}
@@ -247,18 +249,21 @@ func (st *stream) recordLocked(msg []byte) string {
 		// The store was told of the session's end already, or is being told right now.
 		st.s.closeStore()
 	}
-	st.events++
-	return eventID{st.number, st.events - 1}.String()
+	return eventID{st.number, int(st.events.Add(1)) - 1}.String()
 }
 
 // Send implements server.Reply.
 func (st *stream) Send(msg []byte) error {
 	st.mu.Lock()
 	defer st.unlock()
+	return st.sendLocked(msg)
+}
+
+func (st *stream) sendLocked(msg []byte) error {
 	switch {
 	case st.ended || st.silenced.Load():
 		return errStreamGone
-	case st.conn == nil && st.events == 0:
+	case st.conn == nil && st.events.Load() == 0:
 		return errStreamGone // the client has no id to come back with
 	case st.conn != nil && st.conn.sink.phase == sinkFresh && !st.sse:
 		return errNoStream
@@ -289,7 +294,7 @@ func (st *stream) Answer(msg []byte, code int) {
 		return
 	}
 	switch c := st.conn; {
-	case c == nil && st.events == 0: // nobody can get it any more
+	case c == nil && st.events.Load() == 0: // nobody can get it any more
 	case c != nil && c.sink.phase == sinkFresh && (st.json || len(st.calls) == 0):
 		_ = c.sink.json(statusOf(code, false, len(st.calls) == 0), msg) // there is nothing to resume
 	default:
