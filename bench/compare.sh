@@ -17,6 +17,7 @@ version() { (cd "$here/servers/$1" && GOWORK=off go list -m -f '{{.Version}}' "$
 gosdk=$(version gosdk github.com/modelcontextprotocol/go-sdk)
 mcpgo=$(version mcpgo github.com/mark3labs/mcp-go)
 ts=$(cd "$here/servers/ts" && node -p 'JSON.parse(require("fs").readFileSync("node_modules/@modelcontextprotocol/sdk/package.json")).version')
+reasons=$("$work/heedcheck" -list -run reason | awk '/^[a-z]/ {printf "%s`%s`", sep, $1; sep = ", "}')
 body=$(cd "$work" && ./heedcheck compare -config "$here/compare.json" -parallel "${PARALLEL:-4}" -format page)
 
 cat >"$page" <<END
@@ -67,8 +68,8 @@ How to read a cell:
 
 The official Go SDK needs one HTTP handler for each era; its column is both. mcp-go's server has \`WithRecovery\`, as its
 documentation has. Each server ends at SIGTERM in the way that its SDK has for that: a context, a method, or the closing of
-its sessions. Rules of the level QoI are not in the specification; users feel them all the same. A handler that is not told a
-reason, or who has cancelled it, breaks no other rule than \`reason-delivered\`.
+its sessions. Rules of the level QoI are not in the specification; users feel them all the same. Reasons that get lost break
+these rules and no other: $reasons.
 
 $body
 END

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -84,8 +86,23 @@ func (l *launcher) own(ctx context.Context) (*transporttest.Endpoint, error) {
 	return &transporttest.Endpoint{URL: s.url, Header: l.header, Other: l.other, Life: transporttest.ProcessLife(s.process)}, nil
 }
 
+// errPortTaken is why a server may have ended that was given a port which somebody else,
+// such as a client of another server, has taken meanwhile.
+var errPortTaken = errors.New("its port is taken")
+
+var portTaken = regexp.MustCompile(`(?i)address.*in use|EADDRINUSE`)
+
 // start starts a server and waits until it listens.
-func (l *launcher) start(ctx context.Context) (*started, error) {
+func (l *launcher) start(ctx context.Context) (s *started, err error) {
+	for range 3 {
+		if s, err = l.startOnce(ctx); !errors.Is(err, errPortTaken) {
+			break
+		}
+	}
+	return s, err
+}
+
+func (l *launcher) startOnce(ctx context.Context) (*started, error) {
 	addr, err := freeAddress(ctx)
 	if err != nil {
 		return nil, err
@@ -134,29 +151,52 @@ func freeAddress(ctx context.Context) (string, error) {
 
 // listening waits until the server takes connections.
 func (s *started) listening(ctx context.Context, u *url.URL, within time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
 	host := u.Host
 	if u.Port() == "" {
 		host = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	}
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	var dialer net.Dialer
+	until := time.Now().Add(within)
+	patience := wire.Patience{Limit: within}
+	dialer := net.Dialer{Timeout: within}
 	for {
 		connection, err := dialer.DialContext(ctx, "tcp", host)
 		if err == nil {
-			return connection.Close()
+			_ = connection.Close() // only that it opened matters
+		}
+		select {
+		case <-s.process.Exited(): // then it is somebody else who listens, if anybody does
+			return s.ended()
+		default:
+		}
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(until) {
+			more := patience.Next()
+			if more <= 0 {
+				return fmt.Errorf("the server does not listen on %s within %s", host, within)
+			}
+			until = time.Now().Add(more)
 		}
 		select {
 		case <-ticker.C:
 		case <-s.process.Exited():
-			_, text := s.process.Status()
-			return fmt.Errorf("the server has ended (%s): %.300q", text, s.process.Stderr())
 		case <-ctx.Done():
-			return fmt.Errorf("the server does not listen on %s within %s", host, within)
+			return ctx.Err()
 		}
 	}
+}
+
+// ended says how a server has ended that should listen.
+func (s *started) ended() error {
+	_, text := s.process.Status()
+	words := s.process.Stderr()
+	if portTaken.MatchString(words) {
+		return fmt.Errorf("the server has ended (%s), %w: %.300q", text, errPortTaken, words)
+	}
+	return fmt.Errorf("the server has ended (%s): %.300q", text, words)
 }
 
 func (l *launcher) close() {

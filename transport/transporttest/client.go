@@ -37,6 +37,7 @@ type client struct {
 	other        http.Header // of another principal; nil: there is none
 	version      string
 	session      string // the Mcp-Session-Id
+	listening    string // the stream by GET; "": there is none
 	capabilities string // as JSON
 	welcome      wire.Message
 

@@ -69,12 +69,9 @@ func (r *request) identified() string {
 		return r.mine(e) && (r.x.EventID() != "" || e.EventID != "" || e.Kind == wire.Closed)
 	})
 	// An event without data is no entry, but follows the headers at once.
-	for until := time.Now().Add(p.limits.Prompt); r.x.EventID() == "" && time.Now().Before(until); {
-		select {
-		case <-r.x.Done():
-			until = time.Now()
-		default:
-			p.sleep(10 * time.Millisecond)
+	for limit := p.within(p.limits.Prompt); r.x.EventID() == "" && !limit.passed(); {
+		if p.closes(10*time.Millisecond, r.x.Done()) {
+			break
 		}
 	}
 	return r.x.EventID()
@@ -128,7 +125,7 @@ func resumeCancelled(p *probe) {
 		w.stopped()
 	}
 	x := w.request.resumeFrom(id)
-	if limit := w.soon(); !p.closedWithin(limit, x.Done()) {
+	if limit := w.soon(); !w.closedSoon(x.Done()) {
 		p.failf("the resumed response of a cancelled call is still open after %s", limit)
 	}
 }

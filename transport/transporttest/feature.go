@@ -31,8 +31,8 @@ var featureRules = []Rule{
 // waits has answered instead.
 func (w *work) startsOrLacks(what string) {
 	p := w.c.p
-	deadline := time.Now().Add(p.limits.Prompt)
-	for pause := 2 * time.Millisecond; time.Now().Before(deadline); pause = min(2*pause, 50*time.Millisecond) {
+	limit := p.within(p.limits.Prompt)
+	for pause := 2 * time.Millisecond; !limit.passed(); pause = min(2*pause, 50*time.Millisecond) {
 		e, answered := p.log.Find(w.request.from, w.request.isAnswer)
 		if _, started := w.has("started"); started {
 			return

@@ -34,7 +34,7 @@ var lifeRules = []Rule{
 		Explanation: "the end of the input ends the server in time, whatever handlers do",
 		run: func(p *probe) {
 			c := p.open()
-			c.fixture("cancel_ignore", map[string]any{"ms": 3 * p.limits.Exit.Milliseconds()}).begin()
+			c.fixture("cancel_ignore", map[string]any{"ms": 2 * wire.MostSlowness * p.limits.Exit.Milliseconds()}).begin()
 			c.eof()
 			if !p.closedWithin(p.limits.Exit, c.life.Ended) {
 				p.failf("the server has not ended %s after its input", p.limits.Exit)
@@ -170,7 +170,7 @@ func noStrayOutput(p *probe) {
 	if p.survey.missing("cancel_panic") == "" {
 		w := c.fixture("cancel_panic", nil).begin()
 		w.request.stop(stop)
-		p.closedWithin(p.limits.Quiet, c.stream.Ended()) // whether that brings it down is another rule's matter
+		p.closes(p.limits.Quiet, c.stream.Ended()) // whether that brings it down is another rule's matter
 		c.clean()
 	}
 	if c.life.Ended != nil {

@@ -36,7 +36,7 @@ func flood(p *probe) {
 	if first.tag != "" {
 		first.stopped()
 	}
-	if limit := first.soon(); first.request.x != nil && !first.request.ended(limit) {
+	if limit := first.soon(); first.request.x != nil && !first.closedSoon(first.request.x.Done()) {
 		p.failf("the response of a cancelled call is still open after %s", limit)
 	}
 	c.fence("after the cancel of the first")
@@ -122,9 +122,9 @@ func (c *client) cancelledCalls(n int) {
 
 // settled waits until figures are as wanted, and returns the last.
 func (c *client) settled(wanted func(figures) bool) figures {
-	for until := time.Now().Add(3 * c.p.limits.Prompt); ; {
+	for limit := c.p.within(3 * c.p.limits.Prompt); ; {
 		f := c.figures()
-		if wanted(f) || time.Now().After(until) {
+		if wanted(f) || limit.passed() {
 			return f
 		}
 		c.p.sleep(20 * time.Millisecond)

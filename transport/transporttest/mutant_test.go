@@ -299,7 +299,7 @@ func mutants() []mutant {
 		}}},
 		{rule: "eof-idle", setting: handshake, fault: fault{end: func(b *broken) bool { return len(b.calls) > 2 }}},
 		{rule: "eof-running", setting: stateless, fault: keepsInput(func(b *broken) bool { return isWaiting(last(b, "cancel_wait"), "") && b.cancels == 0 }), also: []string{"shutdown-running"}},
-		{rule: "eof-ignored", setting: handshake, fault: keepsInput(func(b *broken) bool { return last(b, "cancel_ignore").argument("ms") == "18000" })},
+		{rule: "eof-ignored", setting: handshake, fault: keepsInput(func(b *broken) bool { return last(b, "cancel_ignore").argument("ms") == "144000" })},
 		{rule: "eof-after-cancel", setting: handshake, fault: fault{end: func(b *broken) bool {
 			if b.cancels == 1 && last(b, "cancel_error").tool == "" {
 				_, _ = b.client.Write([]byte(`{"jsonrpc":"2.0","id":`))

@@ -3,6 +3,8 @@ package transporttest
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"time"
 
 	"github.com/heedmcp/heed/transport/transporttest/wire"
 )
@@ -32,6 +34,11 @@ var nestedRules = []Rule{
 	nestedRule("nested-roots", kinds[3]),
 	nestedRule("nested-ping", kinds[4]),
 	{
+		Name: "nested-stream", Page: pageTransport, Level: Should, Settings: HTTPHandshake, Needs: []Need{NeedSampling},
+		Explanation: "what is asked for a call comes on its response, and not on the stream that the client opens by GET",
+		run:         asksOnTheResponse,
+	},
+	{
 		Name: "nested-late-answer", Page: pageCancel, Level: Should, Settings: asking, Needs: []Need{NeedSampling},
 		Explanation: "an answer to a request that the server has withdrawn is dropped, and the server lives on",
 		run:         lateAnswer,
@@ -45,7 +52,7 @@ var nestedRules = []Rule{
 		Name: "nested-refused", Page: pageCancel, Level: Quality, Settings: asking, Needs: []Need{"cancel_then_nested"},
 		Explanation: "a handler whose call was cancelled cannot ask the client any more",
 		run: func(p *probe) {
-			c := p.open()
+			c := p.openListening()
 			w := c.fixture("cancel_then_nested", map[string]any{"kind": "sampling"}).begin()
 			since := p.log.Len()
 			w.request.stop(stop)
@@ -71,9 +78,29 @@ var nestedRules = []Rule{
 func nestedRule(name string, k kind) Rule {
 	return Rule{
 		Name: name, Page: pageCancel, Level: Should, Settings: asking, Needs: []Need{k.need},
-		Explanation: k.method + " for a call that is cancelled is cancelled too, on the same stream",
+		Explanation: k.method + " for a call that is cancelled is cancelled too, on the call's response if it was asked there",
 		run:         func(p *probe) { nestedIsCancelled(p, k) },
 	}
+}
+
+// openListening is open, and over HTTP opens the stream by GET as well: servers may ask there.
+func (p *probe) openListening() *client {
+	c := p.open()
+	if c.stream != nil {
+		return c
+	}
+	h := c.headers("", "")
+	h["Accept"] = []string{acceptStream}
+	x := c.http.Do(http.MethodGet, h, nil)
+	p.onClean(x.Drop)
+	// Headers that are held back until there is a message are no reason to wait.
+	p.listen(min(p.limits.Prompt, time.Second), 0, func(e wire.Entry) bool {
+		return e.Stream == x.Stream && (e.Kind == wire.Opened || e.Kind == wire.Closed)
+	})
+	if status := x.Status(); status == 0 || status == http.StatusOK {
+		c.listening = x.Stream
+	}
+	return c
 }
 
 // nested is work that asks the client for something.
@@ -93,18 +120,33 @@ func (w *work) asked(method string, from int) wire.Entry {
 	switch {
 	case !ok:
 		where := ""
-		if w.request.x != nil {
-			where = " on the response of the call, and no other stream is open"
+		switch {
+		case w.request.x != nil && w.c.listening == "":
+			where = ", on the response of the call: there is no stream by GET"
+		case w.request.x != nil:
+			where = ", neither on the response of the call nor on the stream by GET"
 		}
 		p.failf("%s does not ask for %s within %s%s", w.o.name, method, p.limits.Prompt, where)
 	case e.Message.IsResponse() && w.tag == "":
 		p.skipf("%s does not ask for %s but answers: %.200s", w.o.name, method, e.Message.Raw)
 	case e.Message.IsResponse():
 		p.failf("%s does not ask for %s but answers: %.200s", w.o.name, method, e.Message.Raw)
-	case w.request.x != nil && e.Stream != w.request.x.Stream:
+	case w.request.x != nil && e.Stream != w.request.x.Stream && e.Stream != w.c.listening:
 		p.failf("%s comes on %s, and not on the response of the call that it belongs to", method, e.Stream)
 	}
 	return e
+}
+
+func asksOnTheResponse(p *probe) {
+	c := p.openListening()
+	if c.listening == "" {
+		p.skipf("the server has no stream by GET")
+	}
+	w := c.nested(kinds[0]).send()
+	ask := w.asked(kinds[0].method, w.request.from)
+	if ask.Stream == c.listening {
+		p.failf("%s comes on the stream by GET, and not on the response of the call that it belongs to", kinds[0].method)
+	}
 }
 
 // withdrawal tells whether m cancels the request with an id.
@@ -114,22 +156,31 @@ func withdrawal(m wire.Message, id json.RawMessage) bool {
 
 // withdrawn cancels the call and waits for the cancel of what the server has asked for it.
 func (w *work) withdrawn(method string, ask wire.Entry) wire.Entry {
-	p := w.c.p
-	since := p.log.Len()
-	w.request.stop(stop)
-	e, ok := p.wait(p.limits.Prompt, since, func(e wire.Entry) bool {
-		return e.Kind == wire.Received && withdrawal(e.Message, ask.Message.ID)
-	})
+	e, ok := w.withdraws(ask)
 	if !ok {
+		p := w.c.p
 		p.failf("%s with the id %s is not cancelled within %s after its call was", method, ask.Message.ID, p.limits.Prompt)
 	}
 	return e
 }
 
+// withdraws is withdrawn for rules that are not about whether there is a cancel.
+func (w *work) withdraws(ask wire.Entry) (wire.Entry, bool) {
+	p := w.c.p
+	since := p.log.Len()
+	w.request.stop(stop)
+	return p.wait(p.limits.Prompt, since, func(e wire.Entry) bool {
+		return e.Kind == wire.Received && withdrawal(e.Message, ask.Message.ID)
+	})
+}
+
 func reasonIsPassedOn(p *probe) {
-	c := p.open()
+	c := p.openListening()
 	w := c.nested(kinds[0]).send()
-	e := w.withdrawn(kinds[0].method, w.asked(kinds[0].method, w.request.from))
+	e, ok := w.withdraws(w.asked(kinds[0].method, w.request.from))
+	if !ok {
+		p.skipf("%s is not cancelled at all", kinds[0].method)
+	}
 	var reason string
 	if json.Unmarshal(e.Message.Param("reason"), &reason) != nil || reason != stop {
 		p.failf("the cancel of %s has the reason %.200s, and not that of the call, %q", kinds[0].method, e.Message.Param("reason"), stop)
@@ -137,11 +188,11 @@ func reasonIsPassedOn(p *probe) {
 }
 
 func nestedIsCancelled(p *probe, k kind) {
-	c := p.open()
+	c := p.openListening()
 	w := c.nested(k).send()
 	ask := w.asked(k.method, w.request.from)
 	e := w.withdrawn(k.method, ask)
-	if e.Stream != ask.Stream {
+	if e.Stream != ask.Stream && ask.Stream != c.listening {
 		p.failf("%s was sent on %s, its cancel on %s", k.method, ask.Stream, e.Stream)
 	}
 	if w.tag != "" {
@@ -155,7 +206,7 @@ func (c *client) respond(id json.RawMessage, result string) {
 }
 
 func lateAnswer(p *probe) {
-	c := p.open()
+	c := p.openListening()
 	w := c.nested(kinds[0]).send()
 	ask := w.asked(kinds[0].method, w.request.from)
 	w.request.stop(stop)
@@ -171,7 +222,7 @@ func lateAnswer(p *probe) {
 }
 
 func sequenceStops(p *probe) {
-	c := p.open()
+	c := p.openListening()
 	w := c.fixture("cancel_sequence", nil).send()
 	first := w.asked(kinds[0].method, w.request.from)
 	c.respond(first.Message.ID, kinds[0].answer)

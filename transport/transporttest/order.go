@@ -49,7 +49,7 @@ func cancelOvertakes(p *probe) {
 	const id = "4711"
 	c.cancel(id, stop)
 	w := c.slow().withID(id).send()
-	if limit := w.soon(); !w.request.ended(limit) {
+	if limit := w.soon(); !w.closedSoon(w.request.x.Done()) {
 		p.failf("the call runs on %s after its cancel, which came first", limit)
 	}
 	c.fence("after a cancel that came first")

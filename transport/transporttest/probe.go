@@ -14,6 +14,8 @@ import (
 // the verdict is known.
 type probe struct {
 	ctx     context.Context // ends with the rule's time
+	over    *time.Timer     // ends ctx; put off by deadline
+	ends    time.Time       // when that is
 	target  *Target
 	limits  Limits
 	setting Setting
@@ -39,7 +41,7 @@ func judge(ctx context.Context, t *Target, s *survey, setting Setting, rule Rule
 
 func runProbe(ctx context.Context, t *Target, s *survey, setting Setting, rule Rule) Verdict {
 	limits := t.Limits.withDefaults()
-	ctx, cancel := context.WithTimeout(ctx, limits.Rule)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := &probe{
 		ctx: ctx, target: t, limits: limits, setting: setting, survey: s, log: wire.NewLog(),
@@ -47,18 +49,19 @@ func runProbe(ctx context.Context, t *Target, s *survey, setting Setting, rule R
 	}
 	p.tags.Store(tagsOfAll.Add(1) << 20)
 	began := time.Now()
+	p.ends = began.Add(limits.Rule)
+	p.over = time.AfterFunc(limits.Rule, func() {
+		p.log.Notef("the time for this rule is over")
+		cancel() // a write to a server that does not read ends only when that is closed
+	})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer p.clean()
 		rule.run(p)
 	}()
-	// A write to a server that does not read ends only when that is closed.
-	stop := context.AfterFunc(ctx, func() {
-		p.log.Notef("the time for this rule is over")
-	})
 	<-done
-	stop()
+	p.over.Stop()
 	p.verdict.Took = time.Since(began)
 	if p.verdict.Wire == nil {
 		p.verdict.Wire = p.log.Since(0)
@@ -96,13 +99,6 @@ func (p *probe) skipf(format string, args ...any) { p.end(Skip, format, args) }
 // errorf ends the rule: it could not be found out.
 func (p *probe) errorf(format string, args ...any) { p.end(Error, format, args) }
 
-// wait waits for an entry from an index on, for as long as d.
-func (p *probe) wait(d time.Duration, from int, match func(wire.Entry) bool) (wire.Entry, bool) {
-	ctx, cancel := context.WithTimeout(p.ctx, d)
-	defer cancel()
-	return p.log.Wait(ctx, from, match)
-}
-
 // sleep lets time pass.
 func (p *probe) sleep(d time.Duration) {
 	timer := time.NewTimer(d)
@@ -111,24 +107,6 @@ func (p *probe) sleep(d time.Duration) {
 	case <-timer.C:
 	case <-p.ctx.Done():
 		p.errorf("the rule took longer than %s", p.limits.Rule)
-	}
-}
-
-// closedWithin waits until c is closed.
-func (p *probe) closedWithin(d time.Duration, c <-chan struct{}) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-c:
-		return true
-	case <-timer.C:
-	case <-p.ctx.Done():
-	}
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -181,9 +181,6 @@ func (r *request) stop(reason string) {
 	r.c.p.closedWithin(r.c.p.limits.Prompt, r.x.Done())
 }
 
-// ended waits for the end of the response.
-func (r *request) ended(d time.Duration) bool { return r.c.p.closedWithin(d, r.x.Done()) }
-
 // silent fails the rule if the request was answered since it was cancelled.
 func (r *request) silent(since int, what string) {
 	if e, found := r.c.p.log.Find(since, r.isAnswer); found {

@@ -26,11 +26,11 @@ func responseEnds(p *probe) {
 	w := c.slow()
 	if w.tag != "" {
 		w = c.fixture("cancel_ignore", map[string]any{"ms": 2 * p.limits.Prompt.Milliseconds()})
+		w.lasts = 2 * p.limits.Prompt
 	}
-	limit := w.soon()
 	w.begin()
 	w.request.stop(stop)
-	if !w.request.ended(limit) {
+	if limit := w.soon(); !w.closedSoon(w.request.x.Done()) {
 		p.failf("the response of a cancelled call is still open after %s", limit)
 	}
 	if err := w.request.x.Err(); err != nil {
@@ -44,15 +44,16 @@ func responseBegins(p *probe) {
 	w := c.slow()
 	// A second is what clients can expect; a loaded machine is given more, where the
 	// work lasts that long.
-	limit := p.limits.Prompt
+	limit, wait := p.limits.Prompt, p.wait
 	if w.tag == "" {
+		wait = p.listen
 		if limit = w.lasts * 3 / 4; limit < time.Second {
 			p.skipf("the slow tool takes only %s", w.lasts.Round(time.Millisecond))
 		}
 	}
 	w.send()
 	opened := func(e wire.Entry) bool { return e.Kind == wire.Opened && w.request.mine(e) }
-	if _, ok := p.wait(limit, w.request.from, opened); !ok {
+	if _, ok := wait(limit, w.request.from, opened); !ok {
 		p.failf("a call that says nothing has no response headers after %s", limit)
 	}
 }

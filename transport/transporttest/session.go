@@ -54,7 +54,7 @@ func sessionIsDeleted(p *probe) {
 		p.skipf("the server does not let clients end their sessions")
 	}
 	c.session = ""
-	if limit := w.soon(); !w.request.ended(limit) {
+	if limit := w.soon(); !w.closedSoon(w.request.x.Done()) {
 		p.failf("the response of a call is still open %s after its session has ended", limit)
 	}
 	w.c = witness

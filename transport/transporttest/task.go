@@ -166,13 +166,13 @@ func (t *task) acknowledged(r *request) {
 // reaches waits until the task is in a state that fits.
 func (t *task) reaches(d time.Duration, what string, fits func(taskState) bool) taskState {
 	p := t.c.p
-	until := time.Now().Add(d)
+	limit := p.within(d)
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		s := t.state()
 		if fits(s) {
 			return s
 		}
-		if time.Now().After(until) {
+		if limit.passed() {
 			p.failf("the task of %s %s within %s: it is %q, %q", t.called(), what, d, s.Status, s.StatusMessage)
 		}
 		p.sleep(pause)

@@ -2,7 +2,9 @@ package transporttest_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 
 	"github.com/heedmcp/heed/transport/transporttest"
@@ -79,11 +81,23 @@ func webTaskMutants() []webMutant {
 		{rule: "task-isolation", setting: transporttest.HTTPStateless, fault: foreignTasks},
 		{rule: "task-isolation", setting: transporttest.HTTPStatelessJSON, fault: foreignTasks},
 		{rule: "task-cancelled", setting: transporttest.HTTPStateless, also: []string{"task-final", "task-cancel-repeated", "task-asking-cancelled"},
-			fault: func(_ *brokenWeb, w http.ResponseWriter, _ *http.Request, m wire.Message) bool {
+			fault: func(b *brokenWeb, w http.ResponseWriter, r *http.Request, m wire.Message) bool {
 				if m.Method != "tasks/cancel" {
 					return false
 				}
+				// Looked for, so that only whose task it is has it acknowledged.
+				const looks = "tasks/get"
+				r.Header["Mcp-Method"] = []string{looks}
+				r.Body = io.NopCloser(strings.NewReader(strings.Replace(string(m.Raw), m.Method, looks, 1)))
+				r.ContentLength = -1
+				got := httptest.NewRecorder()
+				b.next.ServeHTTP(got, r)
 				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(got.Code)
+				if strings.Contains(got.Body.String(), `"error"`) {
+					_, _ = got.Body.WriteTo(w)
+					return true
+				}
 				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, acknowledged)
 				return true
 			}},

@@ -168,6 +168,60 @@ func lingers(b *brokenWeb, w http.ResponseWriter, r *http.Request, m wire.Messag
 	return true
 }
 
+// elsewhere sends what the server asks for a call on the stream that the client has opened
+// by GET.
+func elsewhere() func(b *brokenWeb, w http.ResponseWriter, r *http.Request, m wire.Message) bool {
+	var mu sync.Mutex
+	var listening http.ResponseWriter
+	return func(b *brokenWeb, w http.ResponseWriter, r *http.Request, m wire.Message) bool {
+		switch {
+		case r.Method == http.MethodGet:
+			mu.Lock()
+			listening = w
+			mu.Unlock()
+			b.pass(&diverted{ResponseWriter: w, mu: &mu}, r, m)
+			mu.Lock()
+			listening = nil
+			mu.Unlock()
+			return true
+		case callOf(m, "cancel_nested") || callOf(m, "cancel_sequence"):
+			b.pass(&diverted{ResponseWriter: w, mu: &mu, to: &listening}, r, m)
+			return true
+		}
+		return false
+	}
+}
+
+// diverted is an event stream whose requests go to another one, if there is one.
+type diverted struct {
+	http.ResponseWriter
+	mu *sync.Mutex          // held while either is written to
+	to *http.ResponseWriter // guarded by mu; nil: none goes elsewhere
+}
+
+func (d *diverted) Write(text []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.to == nil || *d.to == nil {
+		return d.ResponseWriter.Write(text)
+	}
+	for event := range strings.SplitAfterSeq(string(text), "\n\n") {
+		to := d.ResponseWriter
+		if strings.Contains(event, `"id":`) && strings.Contains(event, `"method":`) {
+			to = *d.to
+		}
+		_, _ = io.WriteString(to, event) // a client that is gone gets nothing
+		_ = http.NewResponseController(to).Flush()
+	}
+	return len(text), nil
+}
+
+func (d *diverted) FlushError() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return http.NewResponseController(d.ResponseWriter).Flush()
+}
+
 // withheld keeps what is written until it is released.
 type withheld struct {
 	http.ResponseWriter
@@ -352,6 +406,7 @@ func httpMutants() []webMutant {
 			<-r.Context().Done()
 			return true
 		}},
+		{rule: "nested-stream", setting: handshake, fault: elsewhere()},
 		{rule: "session-delete", setting: handshake, fault: deletes(true)},
 		{rule: "session-gone", setting: handshakeJSON, fault: deletes(false)},
 	}

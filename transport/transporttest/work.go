@@ -48,10 +48,18 @@ func (w *work) called() string { return cmp.Or(w.o.name, w.o.method) }
 // soon is the limit for what the cancel of the work should bring about at once. It
 // is well before the work would be over by itself.
 func (w *work) soon() time.Duration {
-	if w.tag == "" && w.lasts > 0 {
+	if w.lasts > 0 {
 		return min(w.c.p.limits.Prompt, w.lasts/2)
 	}
 	return w.c.p.limits.Prompt
+}
+
+// closedSoon waits until ended is closed by the cancel of the work, and not by its end.
+func (w *work) closedSoon(ended <-chan struct{}) bool {
+	if w.lasts > 0 {
+		return w.c.p.closes(w.soon(), ended)
+	}
+	return w.c.p.closedWithin(w.soon(), ended)
 }
 
 // withID gives the call an id, as JSON text.
@@ -149,12 +157,12 @@ func (w *work) awaitWithin(d time.Duration, word string) event {
 		return event{}
 	}
 	p := w.c.p
-	until := time.Now().Add(d)
+	limit := p.within(d)
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		if e, ok := w.has(word); ok {
 			return e
 		}
-		if time.Now().After(until) {
+		if limit.passed() {
 			p.failf("%s: %q does not happen within %s; what did: %s", w.called(), word, d, wordsOf(w.events()))
 		}
 		p.sleep(pause)
@@ -190,7 +198,7 @@ func (w *work) stopped() {
 		return
 	}
 	end := w.request.at.Add(w.lasts)
-	e, ok := p.wait(time.Until(end)+w.lasts/4+p.limits.Quiet, w.request.from, w.request.isAnswer)
+	e, ok := p.listen(time.Until(end)+w.lasts/4+p.limits.Quiet, w.request.from, w.request.isAnswer)
 	if ok && time.Since(w.request.at) > w.lasts*9/10 {
 		p.failf("%s comes to its end though it was cancelled: %.200s", w.called(), e.Message.Raw)
 	}
@@ -236,7 +244,7 @@ func (w *work) wind(since int) {
 		// Whoever ignores the cancel answers when the work is over.
 		d += max(0, time.Until(w.request.at.Add(w.lasts+w.lasts/4)))
 	}
-	w.c.p.wait(d, since, w.request.isAnswer)
+	w.c.p.listen(d, since, w.request.isAnswer)
 }
 
 // quiet waits as long as an answer could take that must not come, and fails the
