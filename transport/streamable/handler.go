@@ -24,6 +24,11 @@ type Handler struct {
 	draining atomic.Bool  // set once, by Shutdown or Close: new requests get 503
 	table    table        // the sessions
 
+	bodies   alarms // a body has taken Options.BodyTimeout
+	writes   alarms // a write has taken Options.WriteTimeout
+	silences alarms // a call in a session was silent for Options.StreamAfter
+	lulls    alarms // a call without a session has taken watchAfter
+
 	shutdown sync.Once     // starts the drain
 	drained  chan struct{} // closed when it has ended
 	drainErr error         // how; written before drained is closed
@@ -41,6 +46,10 @@ func NewHandler(s *server.Server, o *Options) *Handler {
 	h.handshake = slices.ContainsFunc(h.versions, func(v string) bool { return !isStateless(v) })
 	h.stateless = slices.ContainsFunc(h.versions, isStateless)
 	h.table.init(h.options.MaxSessions, h.options.SessionIdle)
+	h.bodies.init(h.options.BodyTimeout)
+	h.writes.init(h.options.WriteTimeout)
+	h.silences.init(h.options.StreamAfter)
+	h.lulls.init(watchAfter)
 	h.serve = http.HandlerFunc(h.route)
 	if a := h.options.Auth; a != nil {
 		h.serve = a.Wrap(h.serve)

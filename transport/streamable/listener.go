@@ -105,7 +105,7 @@ func (l *listener) serve(w http.ResponseWriter, r *http.Request, resumed *eventI
 	}
 	defer l.exit(gone)
 	o := &l.s.handler.options
-	k := newSink(w, r, o)
+	k := l.s.handler.newSink(w, r)
 	if k.open(nil) != nil {
 		return
 	}

@@ -25,6 +25,7 @@ type post struct {
 	version string // what the version header says, "" without one
 	token   *auth.TokenInfo
 	reply   reply // made by newReply, for requests without a session
+	slow    alarm // rings when the body takes too long
 }
 
 // servePost serves one message, or a batch, from a client.
@@ -158,20 +159,36 @@ func (p *post) extra() server.Extra {
 // firstRead is how much of a body is read before more memory is given to it.
 const firstRead = 64 << 10
 
+// errTooLarge is why a body over Options.MaxBody is not read to its end.
+var errTooLarge = errors.New("streamable: the body is too large")
+
 // readBody reads the whole body into a buffer of its own, which the request
 // keeps. It answers and returns false when there is no whole body to be had.
 func (h *Handler) readBody(p *post) bool {
-	limit := h.options.MaxBody
+	if h.options.BodyTimeout > 0 && p.r.ContentLength != 0 {
+		h.bodies.set(&p.slow, p)
+	}
+	err := p.read(h.options.MaxBody)
+	h.calm(p, err == nil)
+	switch {
+	case errors.Is(err, errTooLarge):
+		h.tooLarge(p)
+	case err != nil:
+		h.incomplete(p, err)
+	}
+	return err == nil
+}
+
+// read reads the body, at most limit bytes; 0 or less: no limit.
+func (p *post) read(limit int64) error {
 	n := p.r.ContentLength
 	if limit > 0 && n > limit {
-		h.tooLarge(p)
-		return false
+		return errTooLarge
 	}
 	size := int64(512)
 	if n >= 0 {
 		size = min(n, firstRead) // a length alone must not cost memory
 	}
-	hurried := h.hurry(p)
 	body := make([]byte, 0, size)
 	for {
 		if len(body) == cap(body) {
@@ -187,34 +204,41 @@ func (h *Handler) readBody(p *post) bool {
 		got, err := p.r.Body.Read(body[len(body):cap(body)])
 		body = body[:len(body)+got]
 		if limit > 0 && int64(len(body)) > limit {
-			h.tooLarge(p)
-			return false
+			return errTooLarge
 		}
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			h.incomplete(p, err)
-			return false
+			return err
 		}
 	}
-	if hurried {
-		_ = http.NewResponseController(p.w).SetReadDeadline(time.Time{}) // as it worked a moment ago
-	}
 	p.body = body
-	return true
+	return nil
 }
 
-// hurry bounds the time that the body may take: who sends a byte now and then must not
-// hold a connection for ever. It reports whether there is a bound to be lifted.
-func (h *Handler) hurry(p *post) bool {
-	if h.options.BodyTimeout < 0 || p.r.ContentLength == 0 {
-		return false
+// ring ends the reading of a body that takes too long: who sends a byte now and then must
+// not hold a connection for ever.
+func (p *post) ring() { p.readUntil(time.Now()) }
+
+// calm ends the watch over the body. What follows a whole one on the connection may take its
+// time; what is left of another one, which net/http may want to read, may not.
+func (h *Handler) calm(p *post, whole bool) {
+	switch rang := p.slow.unset(); {
+	case whole && rang:
+		p.readUntil(time.Time{})
+	case !whole && !rang && h.options.BodyTimeout > 0:
+		p.readUntil(time.Now().Add(h.options.BodyTimeout))
 	}
+}
+
+// readUntil sets the deadline for reading, unless one of the http.Server is in force, which
+// is not ours to change.
+func (p *post) readUntil(t time.Time) {
 	if srv, ok := p.r.Context().Value(http.ServerContextKey).(*http.Server); ok && srv.ReadTimeout > 0 {
-		return false // its deadline is in force, and not ours to change
+		return
 	}
-	return http.NewResponseController(p.w).SetReadDeadline(time.Now().Add(h.options.BodyTimeout)) == nil
+	_ = http.NewResponseController(p.w).SetReadDeadline(t) // or not supported: then the body may take its time
 }
 
 func (h *Handler) tooLarge(p *post) {

@@ -45,16 +45,14 @@ type reply struct {
 	ended bool          // nothing may be written any more, but by finish
 	over  chan struct{} // closed when ended; nil unless calls run apart
 	slow  bool          // the call has taken for longer than watchAfter; set by tick
-	timer *time.Timer   // calls tick; set once, before it can fire; nil if no call runs
+	lull  alarm         // calls tick first
+	timer *time.Timer   // calls tick from then on; nil before it is needed
 }
 
 // watchAfter is how long a call may take before anybody looks whether its client
 // is still there, unless its handler begins to wait for that sooner. Most calls
 // never have to pay for the watch.
 const watchAfter = 20 * time.Millisecond
-
-// never is a delay that nobody lives to see the end of.
-const never = 1 << 62
 
 func newReply(h *Handler, p *post, stateless bool) *reply {
 	// The answer to a subscription is an event stream by its nature.
@@ -71,7 +69,7 @@ func newReply(h *Handler, p *post, stateless bool) *reply {
 		eager:     p.accepts.stream && mode == Stream,
 		// A response over HTTP/2 ends only when ServeHTTP returns, whatever was written.
 		apart: p.r.ProtoMajor != 1,
-		sink:  newSink(p.w, p.r, &h.options),
+		sink:  h.newSink(p.w, p.r),
 	}
 	return r
 }
@@ -116,7 +114,7 @@ func (r *reply) watch() {
 	}
 }
 
-// arm starts the timer that watches the client, commits the stream and keeps it alive.
+// arm sees to it that the client is watched, the stream committed and kept alive.
 func (r *reply) arm() {
 	r.mu.Lock()
 	defer r.unlock()
@@ -126,12 +124,23 @@ func (r *reply) arm() {
 			close(r.over)
 		}
 	}
-	first := watchAfter
-	if after := r.handler.options.StreamAfter; r.stream && after > 0 {
-		first = min(first, after)
+	if after := r.handler.options.StreamAfter; r.stream && after > 0 && after < watchAfter {
+		r.tickAfterLocked(after)
+		return
 	}
-	r.timer = time.AfterFunc(never, r.tick)
-	r.timer.Reset(first) // only now: tick uses the timer
+	r.handler.lulls.set(&r.lull, r)
+}
+
+// ring is called when the call has taken watchAfter.
+func (r *reply) ring() { go r.tick() }
+
+// tickAfterLocked has tick called after d.
+func (r *reply) tickAfterLocked(d time.Duration) {
+	if r.timer == nil {
+		r.timer = time.AfterFunc(d, r.tick)
+		return
+	}
+	r.timer.Reset(d)
 }
 
 // runApart runs the calls on goroutines of their own and waits for the end of
@@ -156,6 +165,7 @@ func (r *reply) finish() {
 		r.closeEmptyLocked()
 	}
 	r.sink.close()
+	r.lull.unset()
 	if r.timer != nil {
 		r.timer.Stop()
 	}
@@ -166,11 +176,11 @@ func (r *reply) finish() {
 	}
 }
 
-// tick is called by the timer: first to begin watching the client, then to commit
+// tick is called after a while: first to begin watching the client, then to commit
 // a stream for a call that stays silent, then to keep the stream alive.
 func (r *reply) tick() {
 	if !r.mu.TryLock() {
-		r.timer.Reset(watchAfter) // somebody is writing, so the response is not silent
+		time.AfterFunc(watchAfter, r.tick) // somebody is writing, so the response is not silent
 		return
 	}
 	defer r.unlock()
@@ -188,7 +198,7 @@ func (r *reply) tick() {
 			r.commitLocked()
 		}
 		if r.stream && r.sink.phase == sinkFresh && o.StreamAfter > 0 {
-			r.timer.Reset(max(o.StreamAfter-watchAfter, 0))
+			r.tickAfterLocked(max(o.StreamAfter-watchAfter, 0))
 			return
 		}
 	case r.sink.phase == sinkFresh:
@@ -197,7 +207,7 @@ func (r *reply) tick() {
 		r.failed(r.sink.comment())
 	}
 	if r.sink.phase == sinkStreaming && o.KeepAlive > 0 {
-		r.timer.Reset(o.KeepAlive - time.Since(r.sink.written))
+		r.tickAfterLocked(o.KeepAlive - time.Since(r.sink.written))
 	}
 }
 
@@ -230,8 +240,8 @@ func (r *reply) beginLocked() bool {
 		return false
 	}
 	r.sink.begin(nil)
-	if r.timer != nil && r.slow && r.handler.options.KeepAlive > 0 {
-		r.timer.Reset(r.handler.options.KeepAlive)
+	if r.slow && r.handler.options.KeepAlive > 0 {
+		r.tickAfterLocked(r.handler.options.KeepAlive)
 	}
 	return true
 }
@@ -266,7 +276,7 @@ func (r *reply) Answer(msg []byte, code int) {
 			r.sink.w.Header().Set("Connection", "close")
 		}
 		// A client that is gone learns nothing, and has nothing running any more.
-		_ = r.sink.json(statusOf(code, r.stateless, len(r.calls) == 0), msg)
+		_ = r.sink.json(statusOf(code, r.stateless, len(r.calls) == 0), msg, true)
 	} else {
 		r.beginLocked()
 		if r.apart {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -96,9 +97,9 @@ func (s *session) resume(w http.ResponseWriter, r *http.Request, id eventID) {
 	s.mu.Lock()
 	st := s.streams[id.stream]
 	s.mu.Unlock()
-	c := newConnection(w, r, &s.handler.options)
+	c := s.handler.newConnection(w, r)
 	if st != nil && st.attach(r.Context(), c, id.index) {
-		st.wait(r.Context(), c, s.handler.options.keepAlive())
+		st.wait(r.Context(), c, time.AfterFunc(s.handler.options.keepAlive(), c.ring))
 		return
 	}
 	// It has ended, maybe in the meantime.

@@ -131,9 +131,9 @@ func (o *welcome) Answer(msg []byte, code int) {
 		}
 		p.w.Header()[headerSession] = []string{o.s.id}
 	}
-	k := newSink(p.w, p.r, &h.options)
+	k := h.newSink(p.w, p.r)
 	if code != 0 || p.accepts.json && h.options.Response != Stream || !p.accepts.stream {
-		_ = k.json(statusOf(code, false, true), msg) // a client that is gone will not use its session
+		_ = k.json(statusOf(code, false, true), msg, false) // a client that is gone will not use its session
 		return
 	}
 	if k.open(appendEvent(nil, "", msg)) == nil {

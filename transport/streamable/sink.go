@@ -11,8 +11,8 @@ import (
 // ServeHTTP that w belongs to has returned.
 type sink struct {
 	w       http.ResponseWriter
-	control *http.ResponseController // made when a stream is opened
-	timeout time.Duration            // bounds each write; 0 or less: no bound
+	control *http.ResponseController // made before something is written that may block
+	writes  *alarms                  // bound each write that may block
 	shared  bool                     // other responses share the connection, so that even a short write may block
 
 	phase   sinkPhase
@@ -22,10 +22,13 @@ type sink struct {
 	length  [1]string // the value of the Content-Length header
 
 	identified bool // an event with an id was written
+
+	slow alarm // rings when a write takes too long
+	cut  bool  // it has
 }
 
-func newSink(w http.ResponseWriter, r *http.Request, o *Options) sink {
-	return sink{w: w, timeout: o.WriteTimeout, shared: r.ProtoMajor != 1}
+func (h *Handler) newSink(w http.ResponseWriter, r *http.Request) sink {
+	return sink{w: w, writes: &h.writes, shared: r.ProtoMajor != 1}
 }
 
 // A sink moves from fresh to streaming to closed, or from fresh to closed.
@@ -41,20 +44,23 @@ const (
 // a client that does not read.
 const bigBody = 32 << 10
 
-// json writes the whole response and has it sent.
-func (k *sink) json(status int, body []byte) error {
+// json writes the whole response. now has it sent at once, for callers that do not
+// return from ServeHTTP as soon as it is written; what may block is sent in any case.
+func (k *sink) json(status int, body []byte, now bool) error {
 	k.phase = sinkClosed
-	if k.timeout > 0 && (k.shared || len(body) > bigBody) {
+	blocks := k.shared || len(body) > bigBody
+	if blocks {
 		k.control = http.NewResponseController(k.w)
-		k.deadline()
+		k.bound()
 		defer k.release()
+		defer k.unbound()
 	}
 	k.length[0] = strconv.Itoa(len(body))
 	err := writeJSON(k.w, status, body, k.length[:])
-	// The answer may be written while the handler still runs, and so long before
-	// ServeHTTP returns.
-	if f, ok := k.w.(http.Flusher); ok {
-		f.Flush()
+	if now || blocks {
+		if f, ok := k.w.(http.Flusher); ok {
+			f.Flush()
+		}
 	}
 	return err
 }
@@ -78,6 +84,8 @@ func (k *sink) open(first []byte) error {
 func (k *sink) begin(first []byte) {
 	k.phase = sinkStreaming
 	k.control = http.NewResponseController(k.w)
+	// A stream may last longer than the http.Server's WriteTimeout.
+	_ = k.control.SetWriteDeadline(time.Time{}) // or not supported: then there is none
 	h := k.w.Header()
 	h["Content-Type"] = contentStream
 	h["Cache-Control"] = cacheNever
@@ -142,7 +150,8 @@ func (k *sink) write() error {
 
 // flush writes the buffer and has all that was written sent.
 func (k *sink) flush() error {
-	k.deadline()
+	k.bound()
+	defer k.unbound()
 	if err := k.write(); err != nil {
 		return err
 	}
@@ -153,16 +162,28 @@ func (k *sink) flush() error {
 	return nil
 }
 
-// deadline bounds the write that comes.
-func (k *sink) deadline() {
-	if k.timeout > 0 {
-		_ = k.control.SetWriteDeadline(time.Now().Add(k.timeout)) // or not supported: then there is none
+// bound bounds the write that comes.
+func (k *sink) bound() {
+	if k.writes.after > 0 {
+		k.writes.set(&k.slow, k)
 	}
 }
 
-// release takes the deadline off: the connection may serve further requests.
+// ring ends a write that has taken too long.
+func (k *sink) ring() {
+	_ = k.control.SetWriteDeadline(time.Now()) // or not supported: then the write may take its time
+}
+
+// unbound ends what bound has begun.
+func (k *sink) unbound() {
+	if k.slow.unset() {
+		k.cut = true
+	}
+}
+
+// release lifts the deadline if a write came to have one: the connection may serve further requests.
 func (k *sink) release() {
-	if k.timeout > 0 {
+	if k.cut {
 		_ = k.control.SetWriteDeadline(time.Time{})
 	}
 }

@@ -53,7 +53,9 @@ type stream struct {
 // its sink until it tells newsGone, and the goroutine that serves the response from then on.
 type connection struct {
 	sink     sink
+	silence  alarm         // rings when the call was silent for Options.StreamAfter
 	silenced bool          // the request was cancelled; set before gone
+	hurried  bool          // a write was given up; belongs to the goroutine that serves the response
 	news     atomic.Uint32 // what the goroutine that serves the response has to look at; set by tell
 	wake     chan struct{} // holds a token when there is news; capacity 1
 }
@@ -63,11 +65,11 @@ type connection struct {
 const (
 	newsGone  uint32 = 1 << iota // the stream will not write to sink any more; the last news
 	newsHurry                    // a write that blocks is to be given up
-	newsTick                     // the timer has fired
+	newsTick                     // it is time for a look at the stream
 )
 
-func newConnection(w http.ResponseWriter, r *http.Request, o *Options) *connection {
-	return &connection{sink: newSink(w, r, o), wake: make(chan struct{}, 1)}
+func (h *Handler) newConnection(w http.ResponseWriter, r *http.Request) *connection {
+	return &connection{sink: h.newSink(w, r), wake: make(chan struct{}, 1)}
 }
 
 // tell sets news and wakes whoever serves the response. It never blocks.
@@ -79,8 +81,8 @@ func (c *connection) tell(news uint32) {
 	}
 }
 
-// ticked is called by the timer.
-func (c *connection) ticked() { c.tell(newsTick) }
+// ring is called when the call was silent for Options.StreamAfter, and by the timer.
+func (c *connection) ring() { c.tell(newsTick) }
 
 // serveRequest serves a request, or a batch, until its response is complete or the
 // connection is lost.
@@ -90,7 +92,7 @@ func (s *session) serveRequest(p *post) {
 	st.json = p.accepts.json
 	st.sse = p.accepts.stream && (o.Response != JSON || !p.accepts.json)
 	st.eager = p.accepts.stream && o.Response == Stream
-	c := newConnection(p.w, p.r, o)
+	c := s.handler.newConnection(p.w, p.r)
 	st.conn = c
 	st.newest.Store(c)
 	x := p.extra()
@@ -102,11 +104,16 @@ func (s *session) serveRequest(p *post) {
 	} else {
 		s.inner.Accept(&p.msg, nil, st, &x, st.start)
 	}
-	first := o.StreamAfter
-	if !st.sse || first <= 0 {
-		first = o.keepAlive()
+	var timer *time.Timer
+	switch {
+	case !st.sse: // there is no stream to be committed or kept alive
+	case o.StreamAfter > 0:
+		s.handler.silences.set(&c.silence, c)
+		defer c.silence.unset()
+	default:
+		timer = time.AfterFunc(o.keepAlive(), c.ring)
 	}
-	st.wait(p.r.Context(), c, first)
+	st.wait(p.r.Context(), c, timer)
 }
 
 // start takes a call that the server has accepted, and runs it on a goroutine of
@@ -139,10 +146,14 @@ func deepen(i int) byte {
 	return frame[i]
 }
 
-// wait serves a connection: it returns when nobody will write to it any more.
-func (st *stream) wait(ctx context.Context, c *connection, first time.Duration) {
-	timer := time.AfterFunc(first, c.ticked)
-	defer timer.Stop()
+// wait serves a connection: it returns when nobody will write to it any more. timer calls
+// the connection's ring; nil: an alarm does, or none is needed.
+func (st *stream) wait(ctx context.Context, c *connection, timer *time.Timer) {
+	defer func() {
+		if timer != nil {
+			timer.Stop()
+		}
+	}()
 	for {
 		select {
 		case <-c.wake:
@@ -158,15 +169,21 @@ func (st *stream) wait(ctx context.Context, c *connection, first time.Duration) 
 		if news&newsHurry != 0 {
 			// Or not supported: then the write takes the time that it may.
 			_ = http.NewResponseController(c.sink.w).SetWriteDeadline(time.Now())
+			c.hurried = true
 		}
 		if news&newsTick != 0 {
-			timer.Reset(st.tick(c))
+			if next := st.tick(c); timer == nil {
+				timer = time.AfterFunc(next, c.ring)
+			} else {
+				timer.Reset(next)
+			}
 		}
 	}
 }
 
 // finish ends a response that the stream has let go of.
 func (st *stream) finish(c *connection) {
+	c.sink.cut = c.sink.cut || c.hurried
 	if c.silenced && c.sink.phase == sinkFresh {
 		st.mu.Lock()
 		requests := len(st.calls)
@@ -296,7 +313,7 @@ func (st *stream) Answer(msg []byte, code int) {
 	switch c := st.conn; {
 	case c == nil && st.events.Load() == 0: // nobody can get it any more
 	case c != nil && c.sink.phase == sinkFresh && (st.json || len(st.calls) == 0):
-		_ = c.sink.json(statusOf(code, false, len(st.calls) == 0), msg) // there is nothing to resume
+		_ = c.sink.json(statusOf(code, false, len(st.calls) == 0), msg, false) // there is nothing to resume
 	default:
 		_ = st.writeLocked(msg, (*sink).last) // and nothing to be done for a client that cannot resume
 	}
