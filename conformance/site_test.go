@@ -71,7 +71,7 @@ func TestSite(t *testing.T) {
 // walk runs a script in the browser and judges each of its verdicts in a test of its own.
 func walk(t *testing.T, least int, args ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	verdicts, stderr, err := runClient(ctx, args)
 	require.NoError(t, err, stderr)

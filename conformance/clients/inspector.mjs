@@ -1,12 +1,16 @@
 // Uses the MCP Inspector as a person does: its command line calls tools in either era, and in its web
-// page, which speaks the handshake era unless it is told otherwise, a tool is called, its progress is
-// seen, Cancel is pressed, and the handler stops.
+// page a tool is called, its progress is seen, Cancel is pressed, and the handler stops. The page is tried
+// in each way that it can call a tool (see ways).
 //
-//   node inspector.mjs --chromium=PATH --url=URL --home=FOLDER
+//   node inspector.mjs --chromium=PATH --url=URL --without-tasks=URL --home=FOLDER
+//
+// The second server has the same fixtures and no tasks.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -16,16 +20,36 @@ import { option } from './options.mjs';
 
 const launcher = fileURLToPath(new URL('../node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js', import.meta.url));
 const url = option('url');
+const REVISION = '2026-07-28';
 const home = option('home');
 const env = { ...process.env, HOME: home, MCP_STORAGE_DIR: home, MCP_INSPECTOR_SECRET_STORE: 'memory', MCP_AUTO_OPEN_ENABLED: 'false' };
-const tag = 'inspector';
+
+// The ways that the page has of calling a tool. In the stateless era it tells each server that has tasks that
+// it knows them, whatever its settings say of that; the server then may answer a call with a task. A task
+// has no progress notifications: how far it is stands in its status, and tasks/cancel stops it.
+const ways = {
+  handshake: {
+    server: { url, protocolEra: 'legacy' },
+    progress: '1 / 60',
+    stopped: { origin: 'peer', reason: 'Tool call cancelled by user' },
+  },
+  stateless: {
+    server: { url: option('without-tasks'), protocolEra: 'modern' },
+    progress: '1 / 60',
+    stopped: { origin: 'disconnect', reason: 'the client closed the response' },
+  },
+  stateless_task: {
+    server: { url, protocolEra: 'modern' },
+    progress: /[1-9] of 60/,
+    stopped: { origin: 'peer', reason: 'tasks/cancel' },
+  },
+};
+const PATIENCE_MS = 80_000; // that of a person whose machine does other things
 
 const web = await serve();
 const { browser, context } = await open(new URL(web.url).origin); // its page asks for a font from elsewhere
-const page = await context.newPage();
-page.setDefaultTimeout(40_000);
 
-await judge('inspector', {
+const verdicts = {
   async command_line() {
     for (const era of ['legacy', 'modern']) {
       assert.ok((await call(era, 'tools/list')).tools.some(({ name }) => name === 'cancel_poll'), era);
@@ -33,54 +57,75 @@ await judge('inspector', {
       assert.deepEqual(content, [{ type: 'text', text: 'hello' }], era);
     }
   },
-
-  async connect() {
+};
+for (const [name, way] of Object.entries(ways)) {
+  let page;
+  verdicts[`${name}_connect`] = async () => {
+    page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
     await page.goto(web.url);
-    await page.getByLabel(/^Connect or disconnect/).locator('..').click();
+    await page.getByLabel(`Connect or disconnect "${name}"`, { exact: true }).locator('..').click();
     await page.getByText('Tools', { exact: true }).first().click();
     await page.getByRole('button', { name: 'cancel_poll' }).click();
-  },
-
-  async progress() {
-    await page.getByLabel(/^tag/).first().fill(tag);
+  };
+  verdicts[`${name}_progress`] = async () => {
+    await page.getByLabel(/^tag/).first().fill(name);
     await page.getByLabel(/^steps/).first().fill('60');
     await page.getByLabel(/^step_ms/).first().fill('3000');
     await page.getByRole('button', { name: 'Execute Tool' }).click();
-    await page.getByText('1 / 60', { exact: false }).waitFor();
-    assert.deepEqual((await events()).map(({ event }) => event), ['started']);
-  },
-
-  async cancel() {
+    await page.getByText(way.progress).first().waitFor();
+    assert.deepEqual((await events(way, name)).map(({ event }) => event), ['started']);
+  };
+  verdicts[`${name}_cancel`] = async () => {
     await page.getByRole('button', { name: 'Cancel', exact: true }).click();
     await page.getByText('Tool call cancelled').first().waitFor();
     let stopped;
-    for (const deadline = Date.now() + 40_000; !stopped; await delay(100)) {
+    for (const deadline = Date.now() + PATIENCE_MS; !stopped; await delay(100)) {
       assert.ok(Date.now() < deadline, 'the handler does not stop');
-      stopped = (await events()).find(({ event }) => event === 'stopped');
+      stopped = (await events(way, name)).find(({ event }) => event === 'stopped');
     }
-    assert.equal(stopped.origin, 'peer');
-    assert.equal(stopped.reason, 'Tool call cancelled by user');
+    assert.deepEqual({ origin: stopped.origin, reason: stopped.reason }, way.stopped);
     await page.getByRole('button', { name: 'Execute Tool' }).click({ trial: true }); // it is ready for the next one
-  },
-});
+    await page.close();
+  };
+}
+await judge('inspector', verdicts);
 await browser.close();
 web.process.kill();
 
 // call runs the Inspector's command line and returns the result that it prints.
 async function call(era, method, ...more) {
   const args = [launcher, '--cli', '--format', 'json', '--method', method, ...more, '--server-url', url, '--protocol-era', era];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env, timeout: 60_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env, timeout: PATIENCE_MS });
   return JSON.parse(stdout).result;
 }
 
-async function events() {
-  const { structuredContent } = await call('legacy', 'tools/call', '--tool-name', 'cancel_events', '--tool-arg', `tag=${tag}`);
-  return structuredContent.events;
+// events are what the server's fixture has done. The test asks for them itself: it is not the Inspector's turn.
+async function events({ server }, tag) {
+  const response = await fetch(server.url, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json', Accept: 'application/json, text/event-stream',
+      'MCP-Protocol-Version': REVISION, 'Mcp-Method': 'tools/call', 'Mcp-Name': 'cancel_events',
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0', id: 1, method: 'tools/call',
+      params: {
+        name: 'cancel_events', arguments: { tag },
+        _meta: { 'io.modelcontextprotocol/protocolVersion': REVISION, 'io.modelcontextprotocol/clientCapabilities': {} },
+      },
+    }),
+  });
+  return (await response.json()).result.structuredContent.events;
 }
 
-// serve starts the Inspector's web server and returns it with the page's URL, which it prints.
+// serve starts the Inspector's web server, which knows the server once for each way, and returns it with
+// the page's URL, which it prints.
 async function serve() {
-  const child = spawn(process.execPath, [launcher, '--web', '--server-url', url], {
+  const config = join(home, 'servers.json');
+  const mcpServers = Object.fromEntries(Object.entries(ways).map(([name, { server }]) => [name, { type: 'streamable-http', ...server }]));
+  await writeFile(config, JSON.stringify({ mcpServers }));
+  const child = spawn(process.execPath, [launcher, '--web', '--config', config], {
     env: { ...env, CLIENT_PORT: String(await freePort()), MCP_SANDBOX_PORT: String(await freePort()), MCP_APP_ORIGIN_PORT: String(await freePort()) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -23,15 +23,16 @@ var checks = []check{
 	{name: "nested_sampling", run: asks("sampling", "sampling")},
 	{name: "nested_roots", run: asks("roots", "roots")},
 	{name: "nested_elicitation", run: asks("elicitation_form", "elicitation"), since: sinceElicitation},
-	{name: "cancel_wait", run: cancels("cancel_wait", map[string]any{"ms": 60_000}, "observed")},
-	{name: "cancel_poll", run: cancelsBetweenSteps},
-	{name: "cancel_ignore", run: cancels("cancel_ignore", map[string]any{"ms": 400}, "returned")},
-	{name: "cancel_error", run: cancels("cancel_error", nil, "observed")},
-	{name: "cancel_panic", run: cancels("cancel_panic", nil, "observed")},
-	{name: "cancel_one_of_many", run: cancelsOneOfMany},
-	{name: "cancel_while_nested", run: cancelsWhileNested, era: "handshake"},
-	{name: "give_up_while_nested", run: givesUpWhileNested, era: "stateless"},
-	{name: "cancel_after_nested", run: cancelsAfterNested},
+	{name: "cancel_wait", run: cancels("cancel_wait", map[string]any{"ms": 60_000}, "observed"), cancels: true},
+	{name: "cancel_poll", run: cancelsBetweenSteps, cancels: true},
+	{name: "cancel_ignore", run: cancels("cancel_ignore", map[string]any{"ms": 400}, "returned"), cancels: true},
+	{name: "cancel_error", run: cancels("cancel_error", nil, "observed"), cancels: true},
+	{name: "cancel_panic", run: cancels("cancel_panic", nil, "observed"), cancels: true},
+	{name: "cancel_one_of_many", run: cancelsOneOfMany, cancels: true},
+	{name: "cancel_while_nested", run: cancelsWhileNested, era: "handshake", cancels: true},
+	{name: "give_up_while_nested", run: givesUpWhileNested, era: "stateless", cancels: true},
+	{name: "cancel_after_nested", run: cancelsAfterNested, cancels: true},
+	{name: "cancel_unsaid", run: givesUpUnheard, silent: true},
 	{name: "lose_and_resume", run: resumes, era: "handshake", transport: "http", resuming: true},
 	{name: "come_back_later", run: comesBackWhenTold, era: "handshake", transport: "http", since: sincePriming},
 	{name: "session_lives", run: worksAsOnTheFirstDay},
@@ -261,6 +262,21 @@ func cancelsAfterNested(v *visit) error {
 		return err
 	}
 	return errors.Join(v.seen(e), v.alive())
+}
+
+// givesUpUnheard is about clients that forget a call and tell nobody: it runs to its end, and
+// the answer disturbs nobody.
+func givesUpUnheard(v *visit) error {
+	name := tag("unsaid")
+	call := v.start("cancel_wait", map[string]any{"tag": name, "ms": 700}, nil)
+	if _, err := v.event(name, "started"); err != nil {
+		return err
+	}
+	if err := call.cancel(); err != nil {
+		return err
+	}
+	_, err := v.event(name, "elapsed")
+	return errors.Join(err, v.alive())
 }
 
 // resumes loses the connection of a call, which cancels nothing: the client comes back for

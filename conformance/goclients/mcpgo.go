@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"os"
 	"os/exec"
 	"sync"
 	"sync/atomic"
@@ -26,6 +24,7 @@ type mcpgo struct {
 	common
 	client  *client.Client
 	command *exec.Cmd // nil over HTTP
+	agreed  string    // the revision
 
 	tokens  atomic.Int64
 	reports sync.Map // progress token -> func(float64)
@@ -41,8 +40,8 @@ func openMCPGo(ctx context.Context, t *target) (session, error) {
 		return nil, err
 	}
 	s.client = client.NewClient(over,
-		client.WithProtocolVersion(t.revision), client.WithDiscoverTimeout(-1), // or a busy machine is taken for an old server
-		client.WithSamplingHandler(s), client.WithElicitationHandler(s), client.WithRootsHandler(s))
+		append(mcpgoOptions(t.revision),
+			client.WithSamplingHandler(s), client.WithElicitationHandler(s), client.WithRootsHandler(s))...)
 	s.client.OnNotification(s.report)
 	if err := s.client.Start(context.WithoutCancel(ctx)); err != nil { // of the whole session
 		return nil, err
@@ -50,9 +49,11 @@ func openMCPGo(ctx context.Context, t *target) (session, error) {
 	var hello mcp.InitializeRequest
 	hello.Params.ProtocolVersion = t.revision
 	hello.Params.ClientInfo = mcp.Implementation{Name: "heed-conformance", Version: "1.0.0"}
-	if _, err := s.client.Initialize(ctx, hello); err != nil {
+	result, err := s.client.Initialize(ctx, hello)
+	if err != nil {
 		return nil, err
 	}
+	s.agreed = result.ProtocolVersion
 	return s, nil
 }
 
@@ -60,14 +61,14 @@ func (s *mcpgo) transport() (transport.Interface, error) {
 	if s.target.url != "" {
 		s.http = &connections{}
 		return transport.NewStreamableHTTP(s.target.url,
-			transport.WithHTTPBasicClient(&http.Client{Transport: s.http}), transport.WithHTTPLogger(slog.New(&s.complain)))
+			transport.WithHTTPBasicClient(&http.Client{Transport: s.http}), mcpgoHTTPLogger(&s.complain))
 	}
 	start := func(context.Context, string, []string, []string) (*exec.Cmd, error) {
 		s.command = exec.Command(s.target.command[0], s.target.command[1:]...)
 		return s.command, nil
 	}
 	return transport.NewStdioWithOptions(s.target.command[0], nil, s.target.command[1:],
-		transport.WithCommandFunc(start), transport.WithCommandLogger(slog.New(&s.complain)), transport.WithCommandStderrWriter(os.Stderr)), nil
+		append(mcpgoStdioOptions(&s.complain), transport.WithCommandFunc(start))...), nil
 }
 
 // CreateMessage implements client.SamplingHandler.
@@ -109,7 +110,7 @@ func (s *mcpgo) report(n mcp.JSONRPCNotification) {
 	}
 }
 
-func (s *mcpgo) revision() string { return s.client.ProtocolVersion() }
+func (s *mcpgo) revision() string { return s.agreed }
 
 func (s *mcpgo) tools(ctx context.Context) ([]string, error) {
 	list, err := s.client.ListTools(ctx, mcp.ListToolsRequest{})
@@ -163,7 +164,7 @@ func (s *mcpgo) cancel(id json.RawMessage) error {
 	return s.client.GetTransport().SendNotification(context.Background(), mcp.JSONRPCNotification{
 		JSONRPC: mcp.JSONRPC_VERSION,
 		Notification: mcp.Notification{
-			Method: string(mcp.MethodNotificationCancelled),
+			Method: "notifications/cancelled",
 			Params: mcp.NotificationParams{AdditionalFields: map[string]any{"requestId": id, "reason": applicationReason}},
 		},
 	})
@@ -180,6 +181,7 @@ func (s *mcpgo) cancelled() (origin, reason string) {
 	}
 }
 
+func (s *mcpgo) stops() bool       { return s.http != nil || mcpgoCancels }
 func (s *mcpgo) told() bool        { return false }
 func (s *mcpgo) countsRoots() bool { return true }
 func (s *mcpgo) resumes() bool     { return false }

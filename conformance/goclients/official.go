@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os/exec"
 	"sync"
@@ -26,12 +25,11 @@ type official struct {
 
 func openOfficial(ctx context.Context, t *target) (session, error) {
 	s := &official{common: common{target: t}}
-	client := mcp.NewClient(&mcp.Implementation{Name: "heed-conformance", Version: "1.0.0"}, &mcp.ClientOptions{
-		Logger:                      slog.New(&s.complain),
+	client := mcp.NewClient(&mcp.Implementation{Name: "heed-conformance", Version: "1.0.0"}, officialOptions(&s.complain, mcp.ClientOptions{
 		CreateMessageHandler:        s.sample,
 		ElicitationHandler:          s.elicit,
 		ProgressNotificationHandler: s.report,
-	})
+	}))
 	client.AddRoots(&mcp.Root{URI: "file:///srv/heed", Name: "heed"})
 	// The SDK does not count its roots; the server asks for them with roots/list.
 	client.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -53,7 +51,7 @@ func openOfficial(ctx context.Context, t *target) (session, error) {
 		transport = &mcp.CommandTransport{Command: s.command, TerminateDuration: 4 * time.Second}
 	}
 	var err error
-	s.session, err = client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: t.revision})
+	s.session, err = client.Connect(ctx, transport, officialSession(t.revision))
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +126,8 @@ func (s *official) cancelled() (origin, reason string) {
 
 // Over HTTP the client drops the stream of a call that it cancels, and with it what it would be
 // told of the questions that belong to the call.
-func (s *official) told() bool { return s.http == nil }
+func (s *official) told() bool  { return s.http == nil }
+func (s *official) stops() bool { return true }
 
 // In the stateless era the client has an answer of its own to that question.
 func (s *official) countsRoots() bool { return !s.target.stateless() }

@@ -102,6 +102,8 @@ type check struct {
 	run       func(*visit) error
 	era       string // the only one that has it; "" for both
 	transport string // the same
+	cancels   bool   // only for clients that tell the server of a cancel
+	silent    bool   // only for the others
 	resuming  bool   // only for clients that come back to a stream that broke off
 	since     string // the first revision that has it
 }
@@ -112,5 +114,5 @@ func (c *check) wanted(t *target, s session) bool {
 		transport = "stdio"
 	}
 	return slices.Contains([]string{"", t.era()}, c.era) && slices.Contains([]string{"", transport}, c.transport) &&
-		(!c.resuming || s.resumes()) && t.revision >= c.since && (t.only == nil || slices.Contains(t.only, c.name))
+		(!c.cancels || s.stops()) && (!c.silent || !s.stops()) && (!c.resuming || s.resumes()) && t.revision >= c.since && (t.only == nil || slices.Contains(t.only, c.name))
 }

@@ -21,6 +21,8 @@ type session interface {
 	// cancelled says how the server must see the end of a call's context, with what
 	// reason.
 	cancelled() (origin, reason string)
+	// stops tells whether the server can hear of the end of a call's context.
+	stops() bool
 	// told tells whether the client's handlers learn of a question that the server takes
 	// back.
 	told() bool
