@@ -32,25 +32,33 @@ func script(args ...string) func(*testing.T) []string {
 	return func(t *testing.T) []string { return append([]string{node(t)}, args...) }
 }
 
-func goClient(which, revision string) func(*testing.T) []string {
+func goClient(newestOrOldest *program, which, revision string) func(*testing.T) []string {
 	return func(t *testing.T) []string {
-		return []string{goClientsProgram.path(t), "-client=" + which, "-revision=" + revision}
+		return []string{newestOrOldest.path(t), "-client=" + which, "-revision=" + revision}
 	}
 }
 
-// clients are all of them. oldest is the oldest revision to try.
+// clients are all of them, each in its newest version and in the oldest that is still common.
+// oldest is the oldest revision to try of the newest versions. The oldest speak the newest that
+// they know.
 func clients(oldest string) []client {
 	return []client{
 		{"typescript_v1", "handshake", 18, script("clients/typescript_v1.mjs"), "--"},
 		{"typescript_v2_legacy", "handshake", 18, script("clients/typescript_v2.mjs", "--mode=legacy"), "--"},
 		{"typescript_v2_pinned", "stateless", 18, script("clients/typescript_v2.mjs", "--mode=pin"), "--"},
 		{"typescript_v2_negotiated", "stateless", 18, script("clients/typescript_v2.mjs", "--mode=auto"), "--"},
-		{"go_sdk_newest", "stateless", 19, goClient("official", "2026-07-28"), "-"},
-		{"go_sdk_handshake", "handshake", 19, goClient("official", "2025-11-25"), "-"},
-		{"go_sdk_oldest", "handshake", 18, goClient("official", oldest), "-"},
-		{"mcp_go_newest", "stateless", 19, goClient("mcp-go", "2026-07-28"), "-"},
-		{"mcp_go_handshake", "handshake", 19, goClient("mcp-go", "2025-11-25"), "-"},
-		{"mcp_go_oldest", "handshake", 18, goClient("mcp-go", oldest), "-"},
+		{"go_sdk_newest", "stateless", 19, goClient(goClientsNewest, "official", "2026-07-28"), "-"},
+		{"go_sdk_handshake", "handshake", 19, goClient(goClientsNewest, "official", "2025-11-25"), "-"},
+		{"go_sdk_oldest", "handshake", 18, goClient(goClientsNewest, "official", oldest), "-"},
+		{"mcp_go_newest", "stateless", 19, goClient(goClientsNewest, "mcp-go", "2026-07-28"), "-"},
+		{"mcp_go_handshake", "handshake", 19, goClient(goClientsNewest, "mcp-go", "2025-11-25"), "-"},
+		{"mcp_go_oldest", "handshake", 18, goClient(goClientsNewest, "mcp-go", oldest), "-"},
+
+		{"first_typescript_v1", "handshake", 17, script("clients/typescript_v1.mjs", "--package=sdk-oldest"), "--"},
+		{"first_typescript_v2_legacy", "handshake", 18, script("clients/typescript_v2.mjs", "--package=client-oldest", "--mode=legacy"), "--"},
+		{"first_typescript_v2_pinned", "stateless", 18, script("clients/typescript_v2.mjs", "--package=client-oldest", "--mode=pin"), "--"},
+		{"first_go_sdk", "handshake", 19, goClient(goClientsOldest, "official", "2025-06-18"), "-"},
+		{"year_old_mcp_go", "handshake", 12, goClient(goClientsOldest, "mcp-go", "2025-06-18"), "-"}, // over stdio it has no Stop
 	}
 }
 

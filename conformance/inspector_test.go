@@ -20,5 +20,5 @@ func TestInspector(t *testing.T) {
 	fixture.Register(without)
 	web := httptest.NewServer(streamable.NewHandler(without, nil))
 	defer web.Close()
-	walk(t, 10, node(t), "clients/inspector.mjs", "--chromium="+browser, "--url="+url, "--without-tasks="+web.URL, "--home="+t.TempDir())
+	walk(t, 11, node(t), "clients/inspector.mjs", "--chromium="+browser, "--url="+url, "--without-tasks="+web.URL, "--home="+t.TempDir())
 }

@@ -44,15 +44,19 @@ type program struct {
 	built  func() (string, error)
 }
 
-func newProgram(name, source string, race bool) *program {
+// newProgram is a program to be built with the flags. A go.mod that they name stands alone.
+func newProgram(name, source string, race bool, flags ...string) *program {
 	return &program{source, sync.OnceValues(func() (string, error) {
 		binary := filepath.Join(binaries, name+".exe") // a name that every system runs
-		args := []string{"build", "-o", binary}
+		args := append([]string{"build", "-o", binary}, flags...)
 		if race {
 			args = append(args, "-race")
 		}
 		command := exec.Command("go", append(args, ".")...)
 		command.Dir = source
+		if len(flags) > 0 {
+			command.Env = append(os.Environ(), "GOWORK=off")
+		}
 		if output, err := command.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("go %s in %s: %w\n%s", strings.Join(args, " "), source, err, output)
 		}
@@ -70,7 +74,8 @@ func (p *program) path(t *testing.T) string {
 var (
 	everythingProgram = newProgram("everything", "../examples/everything", raceEnabled) // a race makes the exit status 66
 	plainProgram      = newProgram("plain", "../examples/everything", false)            // the same without what finds races
-	goClientsProgram  = newProgram("goclients", "goclients", false)
+	goClientsNewest   = newProgram("goclients", "goclients", false)
+	goClientsOldest   = newProgram("goclients-oldest", "goclients", false, "-modfile=oldest.mod", "-tags=oldest")
 )
 
 // everything returns the fixture server.

@@ -22,13 +22,17 @@ const TOOLS = [
   'echo',
 ];
 
+// The first revisions that have something.
+const SINCE_ELICITATION = '2025-06-18';
+const SINCE_PRIMING = '2025-11-25'; // streams can be resumed from their beginning
+
 export const checks = [
   { name: 'revision', run: negotiatesTheRevision },
   { name: 'list', run: listsTools },
   { name: 'echo', run: echoes },
   { name: 'progress', run: reportsProgress },
   { name: 'nested_sampling', run: (s) => asksTheClient(s, 'sampling', 'sampling') },
-  { name: 'nested_elicitation', run: (s) => asksTheClient(s, 'elicitation_form', 'elicitation') },
+  { name: 'nested_elicitation', run: (s) => asksTheClient(s, 'elicitation_form', 'elicitation'), since: SINCE_ELICITATION },
   { name: 'cancel_wait', run: cancelReachesAWaitingTool },
   { name: 'cancel_poll', run: cancelReachesAPollingTool },
   { name: 'cancel_ignore', run: (s) => cancelIsSilent(s, 'cancel_ignore', { ms: 400 }, 'returned') },
@@ -39,7 +43,7 @@ export const checks = [
   { name: 'give_up_while_nested', run: givesUpWhileNested, eras: ['stateless'] },
   { name: 'cancel_after_nested', run: cancelReachesTheContinuedCall },
   { name: 'lose_and_resume', run: resumesALostStream, eras: ['handshake'], transports: ['http'] },
-  { name: 'come_back_later', run: comesBackWhenTold, eras: ['handshake'], transports: ['http'] },
+  { name: 'come_back_later', run: comesBackWhenTold, eras: ['handshake'], transports: ['http'], since: SINCE_PRIMING },
   { name: 'session_lives', run: worksAsOnTheFirstDay },
 ];
 
@@ -234,7 +238,7 @@ async function event(session, tag, name) {
   const deadline = Date.now() + SOON_MS;
   for (;;) {
     const result = await session.call('cancel_events', { tag });
-    const events = result.structuredContent?.events ?? [];
+    const { events } = result.structuredContent ?? JSON.parse(textOf(result)); // text before revision 2025-06-18
     const found = events.find((e) => e.event === name);
     if (found) return found;
     const seen = events.map((e) => e.event).join(', ') || 'none';

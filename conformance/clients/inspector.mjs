@@ -57,6 +57,16 @@ const verdicts = {
       assert.deepEqual(content, [{ type: 'text', text: 'hello' }], era);
     }
   },
+
+  // The command line of the Inspector's first line of versions, which was a package of its own. Its page has
+  // no button that cancels a call.
+  async command_line_oldest() {
+    const oldest = fileURLToPath(new URL('../node_modules/inspector-cli-oldest/build/index.js', import.meta.url));
+    const run = async (...args) => JSON.parse((await promisify(execFile)(process.execPath, [oldest, url, ...args], { env, timeout: PATIENCE_MS })).stdout);
+    assert.ok((await run('--method', 'tools/list')).tools.some(({ name }) => name === 'cancel_poll'));
+    const { content } = await run('--method', 'tools/call', '--tool-name', 'echo', '--tool-arg', 'text=hello');
+    assert.deepEqual(content, [{ type: 'text', text: 'hello' }]);
+  },
 };
 for (const [name, way] of Object.entries(ways)) {
   let page;

@@ -1,7 +1,7 @@
 // Runs the checks one after another against one session and prints a verdict
 // per check, one JSON object a line:
 //
-//   {"client":"typescript-v1","era":"handshake","check":"echo","ok":true,"ms":3}
+//   {"client":"@modelcontextprotocol/sdk","era":"handshake","check":"echo","ok":true,"ms":3}
 //
 // A verdict that is not ok has an "error". The exit status is 0 when all are ok.
 import { bounded, checks } from './checks.mjs';
@@ -55,10 +55,10 @@ export async function run({ client, era, open }) {
   process.exit(failed ? 1 : 0);
 }
 
-// selected leaves out what an era or a transport does not have and what
+// selected leaves out what an era, a revision or a transport does not have and what
 // --only=NAME,NAME does not name.
-function selected({ era, transport }) {
+function selected({ era, expectedRevision, transport }) {
   const only = option('only')?.split(',');
   const has = (list, item) => list?.includes(item) ?? true;
-  return checks.filter((check) => has(check.eras, era) && has(check.transports, transport) && has(only, check.name));
+  return checks.filter((check) => has(check.eras, era) && has(check.transports, transport) && has(only, check.name) && expectedRevision >= (check.since ?? ''));
 }

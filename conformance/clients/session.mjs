@@ -1,9 +1,7 @@
 // A session is what the checks see of a client: the same few verbs for both
 // versions of the TypeScript SDK.
-import { once } from 'node:events';
 import { Connections } from './connections.mjs';
 
-export const CAPABILITIES = { sampling: {}, elicitation: {} };
 export const CLIENT_INFO = { name: 'heed-conformance', version: '1.0.0' };
 
 export class Session {
@@ -43,6 +41,7 @@ export class Session {
 
   #overHTTP(url, StreamableHTTP) {
     this.connections = new Connections();
+    globalThis.fetch = this.connections.fetch; // the oldest version is told of no other
     return new StreamableHTTP(new URL(url), {
       fetch: this.connections.fetch,
       reconnectionOptions: { initialReconnectionDelay: 50, maxReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1.5, maxRetries: 5 },
@@ -106,7 +105,7 @@ export class Session {
       await this.#client.close();
       return undefined;
     }
-    const exit = once(this.#process, 'exit');
+    const exit = new Promise((resolve) => this.#process.once('exit', (...status) => resolve(status))); // an 'error' may come first
     const start = Date.now();
     await this.#client.close();
     const [code, signal] = await exit;

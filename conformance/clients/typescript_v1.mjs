@@ -1,32 +1,45 @@
-// The TypeScript SDK, version 1 (@modelcontextprotocol/sdk): handshake era.
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { CreateMessageRequestSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+// The TypeScript SDK, version 1: handshake era.
+//
+//   --package=@modelcontextprotocol/sdk  its newest release (the default)
+//   --package=sdk-oldest                 the first with streamable HTTP
+import { option } from './options.mjs';
 import { run } from './runner.mjs';
-import { CAPABILITIES, CLIENT_INFO, Session } from './session.mjs';
+import { CLIENT_INFO, Session } from './session.mjs';
+
+const sdk = option('package') ?? '@modelcontextprotocol/sdk';
+const { Client } = await import(`${sdk}/client/index.js`);
+const { StdioClientTransport } = await import(`${sdk}/client/stdio.js`);
+const { StreamableHTTPClientTransport } = await import(`${sdk}/client/streamableHttp.js`);
+const { CreateMessageRequestSchema, ElicitRequestSchema, LATEST_PROTOCOL_VERSION } = await import(`${sdk}/types.js`);
 
 class SessionV1 extends Session {
   #client;
 
   constructor(client) {
-    super(client, { era: 'handshake', revision: '2025-11-25' });
+    super(client, { era: 'handshake', revision: LATEST_PROTOCOL_VERSION });
     this.#client = client;
     client.setRequestHandler(CreateMessageRequestSchema, (request, extra) =>
       this.answer('sampling', request.params, extra.signal),
     );
-    client.setRequestHandler(ElicitRequestSchema, (request, extra) =>
-      this.answer('elicitation', request.params, extra.signal),
-    );
+    if (ElicitRequestSchema) {
+      client.setRequestHandler(ElicitRequestSchema, (request, extra) =>
+        this.answer('elicitation', request.params, extra.signal),
+      );
+    }
   }
 
-  // Version 1 tells its transport which revision was agreed on, and nobody else.
+  // Version 1 does not say which revision was agreed on, so this reads along.
   onTransport(transport) {
-    const tell = transport.setProtocolVersion?.bind(transport);
-    transport.setProtocolVersion = (revision) => {
-      this.negotiated = revision;
-      tell?.(revision);
-    };
+    let receive;
+    Object.defineProperty(transport, 'onmessage', {
+      get: () => receive,
+      set: (listener) => {
+        receive = (message, extra) => {
+          this.negotiated ??= message.result?.protocolVersion;
+          listener(message, extra);
+        };
+      },
+    });
   }
 
   call(name, args, { signal, onprogress } = {}) {
@@ -35,10 +48,10 @@ class SessionV1 extends Session {
 }
 
 await run({
-  client: 'typescript-v1',
+  client: sdk,
   era: 'handshake',
   open: async (target) => {
-    const session = new SessionV1(new Client(CLIENT_INFO, { capabilities: CAPABILITIES }));
+    const session = new SessionV1(new Client(CLIENT_INFO, { capabilities: ElicitRequestSchema ? { sampling: {}, elicitation: {} } : { sampling: {} } }));
     await session.connect(target, { Stdio: StdioClientTransport, StreamableHTTP: StreamableHTTPClientTransport });
     return session;
   },

@@ -1,13 +1,18 @@
-// The TypeScript SDK, version 2 (@modelcontextprotocol/client).
+// The TypeScript SDK, version 2.
+//
+//   --package=@modelcontextprotocol/client  its newest release (the default)
+//   --package=client-oldest                 its first
 //
 //   --mode=legacy  handshake era (the default)
 //   --mode=pin     stateless era, revision 2026-07-28 and nothing else
 //   --mode=auto    what the client settles on by itself: the stateless era
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { option } from './options.mjs';
 import { run } from './runner.mjs';
-import { CAPABILITIES, CLIENT_INFO, Session } from './session.mjs';
+import { CLIENT_INFO, Session } from './session.mjs';
+
+const sdk = option('package') ?? '@modelcontextprotocol/client';
+const { Client, StreamableHTTPClientTransport } = await import(sdk);
+const { StdioClientTransport } = await import(`${sdk}/stdio`);
 
 const MODES = {
   legacy: { era: 'handshake', revision: '2025-11-25', negotiation: 'legacy' },
@@ -42,10 +47,10 @@ if (!mode) {
 }
 
 await run({
-  client: `typescript-v2-${name}`,
+  client: `${sdk}-${name}`,
   era: mode.era,
   open: async (target) => {
-    const options = { capabilities: CAPABILITIES, versionNegotiation: { mode: mode.negotiation } };
+    const options = { capabilities: { sampling: {}, elicitation: {} }, versionNegotiation: { mode: mode.negotiation } };
     const session = new SessionV2(new Client(CLIENT_INFO, options), mode);
     await session.connect(target, { Stdio: StdioClientTransport, StreamableHTTP: StreamableHTTPClientTransport });
     return session;

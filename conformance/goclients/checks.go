@@ -264,18 +264,30 @@ func cancelsAfterNested(v *visit) error {
 	return errors.Join(v.seen(e), v.alive())
 }
 
-// givesUpUnheard is about clients that forget a call and tell nobody: it runs to its end, and
+// givesUpUnheard is about clients that forget a call and tell nobody: it goes on to its end, and
 // the answer disturbs nobody.
 func givesUpUnheard(v *visit) error {
 	name := tag("unsaid")
-	call := v.start("cancel_wait", map[string]any{"tag": name, "ms": 700}, nil)
-	if _, err := v.event(name, "started"); err != nil {
-		return err
+	asked, answer := make(chan struct{}), make(chan struct{})
+	v.answers().replace("sampling", func(ctx context.Context) error {
+		close(asked)
+		select {
+		case <-answer:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	call := v.start("cancel_nested", map[string]any{"tag": name, "kind": "sampling"}, nil)
+	select {
+	case <-asked:
+	case <-call.ended:
 	}
 	if err := call.cancel(); err != nil {
 		return err
 	}
-	_, err := v.event(name, "elapsed")
+	close(answer)
+	_, err := v.event(name, "nested_result")
 	return errors.Join(err, v.alive())
 }
 

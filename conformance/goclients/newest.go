@@ -22,6 +22,8 @@ func officialSession(revision string) *mcp.ClientSessionOptions {
 	return &mcp.ClientSessionOptions{ProtocolVersion: revision}
 }
 
+func officialClose(s *official) error { return s.session.Close() }
+
 // mcpgoCancels tells whether mcp-go's client sends notifications/cancelled over stdio.
 const mcpgoCancels = true
 

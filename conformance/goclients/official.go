@@ -51,7 +51,7 @@ func openOfficial(ctx context.Context, t *target) (session, error) {
 		transport = &mcp.CommandTransport{Command: s.command, TerminateDuration: 4 * time.Second}
 	}
 	var err error
-	s.session, err = client.Connect(ctx, transport, officialSession(t.revision))
+	s.session, err = client.Connect(context.WithoutCancel(ctx), transport, officialSession(t.revision))
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (s *official) tools(ctx context.Context) ([]string, error) {
 }
 
 func (s *official) call(ctx context.Context, tool string, arguments map[string]any, progress func(float64)) (*result, error) {
-	params := &mcp.CallToolParams{Name: tool, Arguments: arguments}
+	params := &mcp.CallToolParams{Meta: mcp.Meta{}, Name: tool, Arguments: arguments} // without a Meta the oldest version forgets the token
 	if progress != nil {
 		token := fmt.Sprintf("go-%d", s.tokens.Add(1))
 		s.reports.Store(token, progress) // never removed: reports may come late
@@ -134,7 +134,7 @@ func (s *official) countsRoots() bool { return !s.target.stateless() }
 func (s *official) resumes() bool     { return true }
 
 func (s *official) close() error {
-	if err := s.session.Close(); err != nil || s.command == nil {
+	if err := officialClose(s); err != nil || s.command == nil {
 		return err
 	}
 	if !s.command.ProcessState.Success() {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"os"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -19,6 +21,28 @@ import (
 func officialOptions(_ *complaints, o mcp.ClientOptions) *mcp.ClientOptions { return &o }
 
 func officialSession(string) *mcp.ClientSessionOptions { return nil }
+
+// officialClose ends the session from outside: until version 1.2 the SDK's own Close waits for the answers
+// to cancelled calls, and servers must not send any.
+func officialClose(s *official) error {
+	if s.command != nil {
+		if err := s.command.Process.Signal(os.Interrupt); err != nil {
+			return err
+		}
+		_ = s.session.Wait() // says how the server's end was noticed
+		return nil
+	}
+	request, err := http.NewRequest(http.MethodDelete, s.target.url, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Mcp-Session-Id", s.session.ID())
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
 
 // mcpgoCancels tells whether mcp-go's client sends notifications/cancelled over stdio. This one never
 // does, and its application cannot: it does not learn the request's id.
