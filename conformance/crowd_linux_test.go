@@ -18,7 +18,7 @@ const (
 	crowd         = 1000 // streams that are open at the same time
 	crowdSessions = 10   // that those of the handshake era belong to
 	crowdSlack    = 4    // goroutines and files that may come and go meanwhile
-	crowdWithin   = 60 * time.Second
+	crowdWithin   = 2 * surely
 
 	// crowdMemory, in KiB, is what an idle server is content with, and a crowd is not; on top
 	// of it comes what the program itself occupies.

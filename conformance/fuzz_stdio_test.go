@@ -21,7 +21,7 @@ import (
 const (
 	fuzzTime     = 4 * time.Second
 	fuzzLife     = 12 * time.Second // of one server on stdio
-	fuzzPatience = 30 * time.Second // for an answer, an end, and for what was left to be gone
+	fuzzPatience = surely           // for an answer, an end, and for what was left to be gone
 	fuzzSlack    = 12               // goroutines that may come and go
 )
 

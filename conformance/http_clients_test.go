@@ -37,6 +37,6 @@ func TestClientsOverHTTP(t *testing.T) {
 		assert.Equal(ct, before.Sessions, after.Sessions, "sessions")
 		// Where a client gives up between two rounds, the server is not told.
 		assert.LessOrEqual(ct, after.Goroutines, before.Goroutines+perParked*after.Parked, "goroutines, %d handlers parked", after.Parked)
-	}, 30*time.Second, 100*time.Millisecond)
+	}, surely, 100*time.Millisecond)
 	t.Logf("before: %+v, after: %+v", before, own.stats(t, t.Context()))
 }

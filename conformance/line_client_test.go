@@ -54,7 +54,7 @@ type lineMsg struct {
 	} `json:"error"`
 }
 
-const linePatience = 30 * time.Second
+const linePatience = surely
 
 // everyCapability is what a client may have, in the newest revision's words; older servers ignore what
 // they do not know.

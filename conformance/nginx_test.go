@@ -25,8 +25,8 @@ const keepAlive = 15 * time.Second
 // buffer of 4 KiB holds some thirty reports.
 const (
 	slowSteps  = 1000
-	slowStepMS = 400
-	slowLast   = 12 // the step at which a call that is dropped after its second report has stopped
+	slowStepMS = 800
+	slowLast   = 20 // the step at which a call that is dropped after its second report has stopped
 )
 
 // proxies are ways to configure nginx. Nothing is said about buffering: it is on. The Host
@@ -56,10 +56,10 @@ func TestBehindNginx(t *testing.T) {
 				begin := time.Now()
 				response, err := p.post(ctx, p.tool("cancel_wait", M{"tag": tag}))
 				require.NoError(t, err)
-				assert.Less(t, time.Since(begin), keepAlive/2, "the headers were held back until a comment came")
+				assert.Less(t, time.Since(begin), keepAlive-time.Second, "the headers were held back until a comment came")
 				drop()
 				drain(response)
-				assert.Equal(t, "disconnect", direct.event(t, tag, "observed", 10*time.Second).Origin)
+				assert.Equal(t, "disconnect", direct.event(t, tag, "observed", surely).Origin)
 			})
 			t.Run("handshake", func(t *testing.T) {
 				p := newPeer(t, front).initialize(t)
@@ -72,7 +72,7 @@ func TestBehindNginx(t *testing.T) {
 				defer stop()
 				require.Equal(t, []float64{1, 2}, []float64{next(), next()})
 				p.notify(t, "notifications/cancelled", M{"requestId": call["id"], "reason": "enough"})
-				e := direct.event(t, tag, "stopped", 10*time.Second)
+				e := direct.event(t, tag, "stopped", surely)
 				assert.Equal(t, "peer", e.Origin)
 				assert.LessOrEqual(t, e.Step, slowLast, "the reports were held back")
 				for more := next(); more != 0; more = next() {
@@ -96,7 +96,7 @@ func dropAfterTwoReports(t *testing.T, p, direct *peer) fixtureEvent {
 	defer stop()
 	require.Equal(t, []float64{1, 2}, []float64{next(), next()})
 	drop()
-	return direct.event(t, tag, "stopped", 10*time.Second)
+	return direct.event(t, tag, "stopped", surely)
 }
 
 // reports returns a function that waits for the next progress report of a response; it returns 0 at
@@ -179,5 +179,5 @@ func awaitListener(t *testing.T, address string) {
 			_ = c.Close()
 		}
 		return err == nil
-	}, 30*time.Second, 20*time.Millisecond, "nobody listens on %s", address)
+	}, surely, 20*time.Millisecond, "nobody listens on %s", address)
 }

@@ -15,7 +15,7 @@ func TestClientsOverStdio(t *testing.T) {
 	server := everything(t)
 	var visits []*visit
 	for _, c := range clients(oldestOverStdio) {
-		visits = append(visits, &visit{client: c, target: []string{"--", server, "stdio"}})
+		visits = append(visits, &visit{client: c, flags: []string{c.patience(surely)}, target: []string{"--", server, "stdio"}})
 	}
 	runAll(t, visits, clientsAtOnce)
 	for _, v := range visits {

@@ -25,7 +25,7 @@ type M = map[string]any
 var eras = []string{server.Version20251125, server.Version20260728}
 
 // patience bounds what should happen at once.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func implementation() *mcp.Implementation { return &mcp.Implementation{Name: "test", Version: "1"} }
 

@@ -219,7 +219,7 @@ func patience() time.Duration {
 	if inBubble() {
 		return 24 * time.Hour
 	}
-	return 20 * time.Second
+	return time.Minute
 }
 
 // elicitation and the like as a client declares and answers them.

@@ -108,14 +108,14 @@ func TestBadServersEndByTheLimit(t *testing.T) {
 		{"garbage", "300ms", "initialize is not answered"},
 		{"flood", "300ms", "initialize is not answered"},
 		{"endless line", "300ms", "initialize is not answered"},
-		{"early", "10s", `the server has ended: exit status 3; its last words: "no license found"`},
+		{"early", "25s", `the server has ended: exit status 3; its last words: "no license found"`},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
-			r := heedcheck(t, c.mode, append([]string{"-start", c.start, "-exit", "2s", "-rule", "10s"}, command(t)...)...)
+			r := heedcheck(t, c.mode, append([]string{"-start", c.start, "-exit", "2s", "-rule", "30s"}, command(t)...)...)
 			assert.Equal(t, exitUsage, r.status, r.stdout)
 			assert.Contains(t, r.stdout, c.says)
 			assert.Contains(t, r.stdout, "the server could not be tried")
-			assert.Less(t, r.took, 60*time.Second)
+			assert.Less(t, r.took, 3*time.Minute)
 		})
 	}
 }
@@ -168,12 +168,18 @@ func TestNoProcessIsLeft(t *testing.T) {
 			connected <- c
 		}
 	}()
-	r := heedcheck(t, "orphan", append([]string{"-era", "handshake", "-start", "5s"}, command(t)...)...)
-	assert.Equal(t, exitUsage, r.status)
-	c, ok := <-connected
-	require.True(t, ok, "the child has never come")
+	var c net.Conn
+	for start := 3 * time.Second; c == nil; start *= 3 { // a busy machine needs time for two processes
+		require.Less(t, start, 2*time.Minute, "the child has never come")
+		r := heedcheck(t, "orphan", append([]string{"-era", "handshake", "-start", start.String()}, command(t)...)...)
+		assert.Equal(t, exitUsage, r.status)
+		select {
+		case c = <-connected:
+		case <-time.After(time.Second):
+		}
+	}
 	defer c.Close()
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
 	_, err = c.Read(make([]byte, 1))
 	assert.ErrorIs(t, err, io.EOF, "the child is still there")
 }
@@ -187,7 +193,7 @@ func TestInterruptEndsIt(t *testing.T) {
 	began := time.Now()
 	status := run(ctx, append([]string{"-start", "10m", "-rule", "20m"}, command(t)...), &out, &out)
 	assert.Equal(t, exitUsage, status, out.String())
-	assert.Less(t, time.Since(began), time.Minute)
+	assert.Less(t, time.Since(began), 5*time.Minute)
 }
 
 func TestOutcomeAsJSON(t *testing.T) {

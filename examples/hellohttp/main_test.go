@@ -18,6 +18,14 @@ func TestMain(m *testing.M) { host.Main(m, main) }
 // One endpoint, a client of each era. Each stops its call at once, and the program, which lets
 // calls that run come to their end, has nothing to wait for when it is interrupted.
 func TestCountdownStopsInBothEras(t *testing.T) {
+	// A busy machine may be as slow as a call that still runs, but not each time.
+	for try := 1; endAfterStops(t) >= 4*time.Second; try++ {
+		require.Less(t, try, 5, "a call still ran: it had five seconds")
+	}
+}
+
+// endAfterStops runs the program for its clients, and returns how long it took to end.
+func endAfterStops(t *testing.T) time.Duration {
 	port, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := port.Addr().String()
@@ -49,5 +57,5 @@ func TestCountdownStopsInBothEras(t *testing.T) {
 	start := time.Now()
 	require.NoError(t, command.Process.Signal(os.Interrupt))
 	require.NoError(t, command.Wait())
-	assert.Less(t, time.Since(start), 4*time.Second, "a call still ran: it had five seconds")
+	return time.Since(start)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"time"
 
 	_ "embed"
 )
@@ -68,10 +67,11 @@ func (db *database) fill(ctx context.Context, stale int, report func(done, total
 		return fmt.Errorf("cannot fill database %q: %w", db.name, db.explain(err))
 	}
 	defer tx.Rollback()
+	from, to := db.alive()
 	var running int
 	err = tx.QueryRowContext(ctx, `
-		select count(*) from operations where runner is not null and lease_until > $1`,
-		micros(time.Now())).Scan(&running)
+		select count(*) from operations where runner is not null and lease_until between $1 and $2`,
+		from, to).Scan(&running)
 	if err != nil {
 		return err
 	}

@@ -48,12 +48,16 @@ type database struct {
 	// Name is for people: a file path, or a URL without its password.
 	name    string
 	dialect string // "SQLite" or "PostgreSQL"
+
+	// Both are set by openDatabase, and by nobody once there are leases.
+	now   func() time.Time // the clock by which leases run out
+	lease time.Duration    // how long they last
 }
 
 // openDatabase opens the database that where names, a file path or a
 // postgres:// URL, and creates the tables that are missing.
 func openDatabase(ctx context.Context, where string) (*database, error) {
-	db := &database{name: where, dialect: "SQLite"}
+	db := &database{name: where, dialect: "SQLite", now: time.Now, lease: leaseTime}
 	var err error
 	if isPostgres(where) {
 		db.dialect = "PostgreSQL"

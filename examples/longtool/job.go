@@ -131,7 +131,7 @@ func (j *job) closeBatch(ctx context.Context, l *lease, batch, closed int) (n in
 		}
 		_, err := tx.ExecContext(ctx, `
 			insert into ledger (operation_id, batch, postings, notices, committed_at) values ($1, $2, $3, $4, $5)`,
-			j.operation, batch, n, notices, micros(time.Now()))
+			j.operation, batch, n, notices, micros(j.db.now()))
 		if err != nil {
 			return err
 		}

@@ -13,11 +13,11 @@ const (
 	// leaseTime is how long a holder is believed alive after its last sign of
 	// life. It decides only how soon a retry may take over from a process that
 	// died. That two calls never write at once is held by hold, whatever the
-	// clocks say.
+	// clocks say: they may jump, and differ between servers.
 	leaseTime = 4 * time.Second
 	// leasePatience is how long a retry waits for the call before it to end, or
 	// for the lease of a dead one to run out.
-	leasePatience = 5 * time.Second
+	leasePatience = 10 * time.Second
 	leasePoll     = 20 * time.Millisecond
 )
 
@@ -74,11 +74,12 @@ func (l *lease) try(ctx context.Context) error {
 		return err
 	}
 	// The update takes the row's lock, so two calls cannot both see it free.
-	now := time.Now()
+	from, to := l.db.alive()
 	taken, err := affected(tx.ExecContext(ctx, `
 		update operations set runner = $1, lease_until = $2, runs = runs + 1
-		where id = $3 and stale_days = $4 and completed_at is null and (runner is null or lease_until < $5)`,
-		l.runner, micros(now.Add(leaseTime)), l.operation, l.staleDays, micros(now)))
+		where id = $3 and stale_days = $4 and completed_at is null
+		and (runner is null or lease_until < $5 or lease_until > $6)`,
+		l.runner, l.db.leaseEnd(), l.operation, l.staleDays, from, to))
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (l *lease) try(ctx context.Context) error {
 // until the transaction ends it keeps the row locked, so that none can.
 func (l *lease) hold(ctx context.Context, tx *sql.Tx) error {
 	held, err := affected(tx.ExecContext(ctx, `update operations set lease_until = $1 where id = $2 and runner = $3`,
-		micros(time.Now().Add(leaseTime)), l.operation, l.runner))
+		l.db.leaseEnd(), l.operation, l.runner))
 	if err == nil && held == 0 {
 		err = errTakeover
 	}
@@ -116,7 +117,7 @@ func (l *lease) hold(ctx context.Context, tx *sql.Tx) error {
 func (l *lease) complete(ctx context.Context) error {
 	done, err := affected(l.db.ExecContext(ctx, `
 		update operations set completed_at = $1, runner = null, lease_until = null where id = $2 and runner = $3`,
-		micros(time.Now()), l.operation, l.runner))
+		micros(l.db.now()), l.operation, l.runner))
 	if err == nil && done == 0 {
 		err = errTakeover
 	}
@@ -136,6 +137,17 @@ func (l *lease) release(ctx context.Context) {
 }
 
 // endregion
+
+// leaseEnd is when a lease that is taken or held on to now runs out.
+func (db *database) leaseEnd() int64 { return micros(db.now().Add(db.lease)) }
+
+// alive is when the leases of living holders run out: not before now, and not much later than
+// one that is taken now would. A lease from further in the future is one from before the clock
+// was set back, and nobody waits for it.
+func (db *database) alive() (from, to int64) {
+	now := db.now()
+	return micros(now), micros(now.Add(2 * db.lease))
+}
 
 func affected(result sql.Result, err error) (int64, error) {
 	if err != nil {

@@ -30,17 +30,18 @@ type Status struct {
 // status reads the operation's state from the ledger and the outbox.
 func (db *database) status(ctx context.Context, operation string) (*Status, error) {
 	s := &Status{OperationID: operation}
+	from, to := db.alive()
 	// One statement, hence one moment.
 	err := db.QueryRowContext(ctx, `
 		select o.runs, o.total,
 		       case when o.completed_at is not null then 'completed'
-		            when o.runner is not null and o.lease_until > $2 then 'running'
+		            when o.runner is not null and o.lease_until between $2 and $3 then 'running'
 		            else 'stopped' end,
 		       (select count(*)                   from ledger l where l.operation_id = o.id),
 		       (select coalesce(sum(postings), 0) from ledger l where l.operation_id = o.id),
 		       (select coalesce(sum(notices), 0)  from ledger l where l.operation_id = o.id),
 		       (select count(*) from outbox b where b.operation_id = o.id and b.sent_at is not null)
-		from operations o where o.id = $1`, operation, micros(time.Now()),
+		from operations o where o.id = $1`, operation, from, to,
 	).Scan(&s.Runs, &s.Total, &s.State, &s.Batches, &s.Closed, &s.Notices, &s.Notified)
 	if errors.Is(err, sql.ErrNoRows) {
 		s.State, err = stateUnknown, nil

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"time"
 
 	"github.com/heedmcp/heed/cancellation"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -106,7 +105,7 @@ func connect(ctx context.Context, transport mcp.Transport, tap *tap, logged func
 			}
 		},
 	})
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -25,6 +30,11 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	os.Setenv(asProgram, "1") // for what the tests start
+	// They wait for their processes more than they work.
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
+		panic(err)
+	}
 	if os.Getenv(postgresURL) == "" {
 		fmt.Fprintln(os.Stderr, leftOut)
 	}
@@ -70,15 +80,20 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, db *database)) {
 
 // onEachPlace is onEachDatabase for tests that open it themselves.
 func onEachPlace(t *testing.T, test func(t *testing.T, where string)) {
+	onEachKind(t, func(t *testing.T, place func(*testing.T) string) { test(t, place(t)) })
+}
+
+// onEachKind is onEachPlace for tests that want many databases.
+func onEachKind(t *testing.T, test func(t *testing.T, place func(*testing.T) string)) {
 	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
-		test(t, filepath.Join(t.TempDir(), "board.db"))
+		test(t, func(t *testing.T) string { return filepath.Join(t.TempDir(), "board.db") })
 	})
 	if os.Getenv(postgresURL) != "" {
 		t.Run("PostgreSQL", func(t *testing.T) {
 			t.Parallel()
-			test(t, newPostgres(t))
+			test(t, newPostgres)
 		})
 	}
 }
@@ -87,8 +102,22 @@ func openTest(t *testing.T, where string) *database {
 	t.Helper()
 	db, err := openDatabase(t.Context(), where)
 	require.NoError(t, err)
+	db.lease = time.Hour // no machine is slow enough to lose it
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
+}
+
+// surely is how long something may take that has to happen, on a machine that does much else.
+const surely = 2 * time.Minute
+
+// await asks until it is so.
+func await(t *testing.T, so func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), surely)
+	defer cancel()
+	for !so() {
+		require.NoError(t, pause(ctx, time.Millisecond))
+	}
 }
 
 func fillTest(t *testing.T, db *database, stale int) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/heedmcp/heed/cancellation"
 )
@@ -67,7 +66,7 @@ func (l *lease) deliverSome(ctx context.Context) (sent int, err error) {
 			return 0, err
 		}
 		_, err = tx.ExecContext(ctx, `update outbox set sent_at = $1 where operation_id = $2 and applicant_id = $3`,
-			micros(time.Now()), l.operation, n.applicant)
+			micros(l.db.now()), l.operation, n.applicant)
 		if err != nil {
 			return 0, err
 		}

@@ -14,6 +14,11 @@ import (
 // they create and drop. with-postgres.sh starts a server for that.
 const postgresURL = "LONGTOOL_TEST_POSTGRES"
 
+// sleepingBackends counts those that run the job's slow statement.
+const sleepingBackends = `
+	select count(*) from pg_stat_activity
+	where datname = current_database() and state = 'active' and wait_event = 'PgSleep'`
+
 const leftOut = "longtool: " + postgresURL + " is not set: the tests on PostgreSQL are left out"
 
 // On CI nothing is left out.

@@ -17,7 +17,7 @@ import (
 // startWithin bounds how long the server may take to open its database and to
 // listen; stopWithin is a little more than it gives itself to end.
 const (
-	startWithin = 30 * time.Second
+	startWithin = time.Minute
 	stopWithin  = shutdownWithin + 5*time.Second
 )
 

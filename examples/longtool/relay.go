@@ -30,6 +30,7 @@ func newRelay(ctx context.Context, server string, tap *tap) (*relay, error) {
 		return nil, err
 	}
 	r := &relay{listener: listener, server: server, tap: tap}
+	tap.pulse = newPulse()
 	r.running.Go(r.accept)
 	return r, nil
 }
@@ -41,6 +42,7 @@ func (r *relay) address() string { return r.listener.Addr().String() }
 func (r *relay) close() {
 	_ = r.listener.Close()
 	r.running.Wait()
+	r.tap.pulse.close()
 }
 
 func (r *relay) accept() {

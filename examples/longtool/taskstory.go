@@ -13,7 +13,7 @@ import (
 
 // takeoverWithin bounds how long the next server may take to go on with a task of one
 // that has died: both the task's lease and the operation's must run out.
-const takeoverWithin = 30 * time.Second
+const takeoverWithin = time.Minute
 
 // A taskStory is the story of a job that outlives the client that has started it, and
 // the server that runs it. It uses nothing but the task's id, and

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -15,7 +14,7 @@ import (
 func TestServerEndsWithItsStory(t *testing.T) {
 	t.Parallel()
 	where := filepath.Join(t.TempDir(), "board.db")
-	command := program(t, "-db", where, "-postings", "100", "-batch", "5", "-delay", "100ms")
+	command := program(t, "-db", where, "-postings", "100", "-batch", "10", "-delay", "1s")
 	stdout, err := command.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, command.Start())
@@ -36,7 +35,7 @@ func TestServerEndsWithItsStory(t *testing.T) {
 	require.Equal(t, 1, servers())
 	require.NoError(t, command.Process.Kill())
 	_ = command.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), surely)
 	defer cancel()
 	for servers() > 0 {
 		require.NoError(t, pause(ctx, leasePoll))

@@ -5,7 +5,6 @@ import (
 	"net"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -26,7 +25,7 @@ func connectTest(t *testing.T, endpoint, version string) *link {
 func TestServeHTTP(t *testing.T) {
 	onEachPlace(t, func(t *testing.T, where string) {
 		db := openTest(t, where)
-		fillTest(t, db, 20)
+		fillTest(t, db, 100)
 		p, endpoint, err := startServer(t.Context(), where)
 		require.NoError(t, err)
 		require.Equal(t, "/mcp", endpoint.Path)
@@ -43,7 +42,7 @@ func TestServeHTTP(t *testing.T) {
 		failed := make(chan error, 1)
 		go func() {
 			var status Status
-			failed <- l.call(t.Context(), toolCall(closeTool, map[string]any{"operation_id": "op", "batch": 10, "delay": "15s"}), &status)
+			failed <- l.call(t.Context(), toolCall(closeTool, map[string]any{"operation_id": "op", "batch": 100, "delay": "1m"}), &status)
 		}()
 		awaitState(t, db, "op", stateRunning)
 		require.NoError(t, p.stop(), p.log.String())
@@ -52,7 +51,7 @@ func TestServeHTTP(t *testing.T) {
 		require.Empty(t, p.log.String())
 		status, err := db.status(t.Context(), "op")
 		require.NoError(t, err)
-		require.Equal(t, &Status{OperationID: "op", State: stateStopped, Runs: 1, Total: 20}, status)
+		require.Equal(t, &Status{OperationID: "op", State: stateStopped, Runs: 1, Total: 100}, status)
 		requireAudit(t, db, false)
 	})
 }
@@ -60,7 +59,7 @@ func TestServeHTTP(t *testing.T) {
 // awaitState waits until the operation is in a state.
 func awaitState(t *testing.T, db *database, operation, state string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), surely)
 	defer cancel()
 	for {
 		status, err := db.status(ctx, operation)

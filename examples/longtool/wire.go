@@ -15,6 +15,8 @@ import (
 type tap struct {
 	// stop is the method of the line with which the client stops a call.
 	stop string
+	// pulse is the relay's, nil over stdio; it is set before the first line.
+	pulse *pulse
 
 	mu    sync.Mutex
 	lines []line

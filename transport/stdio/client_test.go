@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a test waits for what should come at once.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // client is the other end of a stream. It keeps what it read.
 type client struct {

@@ -36,6 +36,11 @@ func serveProcess() int {
 			o.Grace = time.Hour
 		case "hasty":
 			o.Grace, o.Deadline = time.Millisecond, time.Second
+		case "bare": // no server: a program that ends with its input
+			if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+				return 1
+			}
+			return 0
 		case "mute":
 			report = io.Discard
 		case "collects":

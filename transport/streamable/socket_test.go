@@ -82,7 +82,7 @@ func TestCase29_ADropIsNoticedOnEverySocket(t *testing.T) {
 				begin := time.Now()
 				cancel()
 				require.Equal(t, cancellation.Disconnect, f.next("a").Origin)
-				require.Less(t, time.Since(begin), 10*time.Second, "before anything is written to it; 50 ms where nothing else runs")
+				require.Less(t, time.Since(begin), time.Minute, "before anything is written to it; 50 ms where nothing else runs")
 				<-done
 			})
 		}
@@ -134,7 +134,7 @@ func descriptors(t testing.TB) int {
 // eventually waits for something that the system does in its own time.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	require.Eventually(t, ok, 20*time.Second, 5*time.Millisecond, what)
+	require.Eventually(t, ok, time.Minute, 5*time.Millisecond, what)
 }
 
 func TestCase42_AThousandOpenStreamsLeaveNothing(t *testing.T) {

@@ -31,9 +31,21 @@ import (
 // database in this variable. It serves stdin and stdout.
 const asServer = "HEED_TEST_DATABASE"
 
+// How long each step takes, in this variable: servers that are to be stopped in the middle of a
+// job work slowly.
+const (
+	pace   = "HEED_TEST_PACE"
+	slowly = "1s"
+	fast   = "1ms"
+)
+
 func TestMain(m *testing.M) {
 	if path := os.Getenv(asServer); path != "" {
-		if err := serve(path); err != nil {
+		step, err := time.ParseDuration(os.Getenv(pace))
+		if err == nil {
+			err = serve(path, step)
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -46,7 +58,7 @@ func openSQLite(path string) (*sql.DB, error) {
 	return sql.Open("sqlite", "file:"+filepath.ToSlash(path)+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)")
 }
 
-func serve(path string) error {
+func serve(path string, step time.Duration) error {
 	ctx := context.Background()
 	db, err := openSQLite(path)
 	if err != nil {
@@ -92,7 +104,7 @@ func serve(path string) error {
 				return "", err
 			}
 			select {
-			case <-time.After(5 * time.Millisecond):
+			case <-time.After(step):
 			case <-ctx.Done():
 			}
 		}
@@ -112,7 +124,7 @@ func serve(path string) error {
 	if err := stdio.Serve(ctx, s, nil); err != nil {
 		return err
 	}
-	deadline, cancel := context.WithTimeout(ctx, 5*time.Second)
+	deadline, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	return s.Drain(deadline)
 }
@@ -126,12 +138,12 @@ type process struct {
 	lastID  int
 }
 
-func start(t *testing.T, path string) *process {
+func start(t *testing.T, path, step string) *process {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	p := &process{t: t, command: exec.CommandContext(t.Context(), self)}
-	p.command.Env = append(os.Environ(), asServer+"="+path)
+	p.command.Env = append(os.Environ(), asServer+"="+path, pace+"="+step)
 	p.command.Stderr = os.Stderr
 	p.stdin, err = p.command.StdinPipe()
 	require.NoError(t, err)
@@ -209,7 +221,7 @@ func (p *process) get(id string) (v view) {
 // until asks for the task until it is as wanted.
 func (p *process) until(id string, wanted func(view) bool) (v view) {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { v = p.get(id); return wanted(v) }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(p.t, func() bool { v = p.get(id); return wanted(v) }, 2*time.Minute, 5*time.Millisecond)
 	return v
 }
 
@@ -221,7 +233,7 @@ func hasEnded(v view) bool {
 // killed, in a third one after the second was shut down, and can be stopped in a fourth.
 func TestTasksSurviveTheirProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tasks.db")
-	first := start(t, path)
+	first := start(t, path, slowly)
 	job, other, lost := first.begin("resumes", 300), first.begin("resumes", 1_000_000), first.begin("fails", 1_000_000)
 	atWork := func(v view) bool { return v.StatusMessage != "" && v.Status == "working" }
 	for _, id := range []string{job, other, lost} {
@@ -229,7 +241,7 @@ func TestTasksSurviveTheirProcess(t *testing.T) {
 	}
 	first.kill()
 
-	second := start(t, path)
+	second := start(t, path, slowly)
 	v := second.get(lost)
 	assert.Equal(t, "failed", v.Status)
 	assert.Equal(t, "the server was restarted while the task was running", v.Error.Message)
@@ -237,13 +249,13 @@ func TestTasksSurviveTheirProcess(t *testing.T) {
 	second.until(job, atWork)
 	second.end()
 
-	third := start(t, path)
+	third := start(t, path, fast)
 	v = third.until(job, hasEnded)
 	assert.Equal(t, "completed", v.Status)
 	assert.Regexp(t, `^run 3 went on at [1-9]`, v.Result.Content[0].Text)
 	third.kill()
 
-	fourth := start(t, path)
+	fourth := start(t, path, fast)
 	assert.Equal(t, v, fourth.get(job), "what has ended stays as it was")
 	fourth.until(other, atWork)
 	fourth.request("tasks/cancel", map[string]any{"taskId": other})
