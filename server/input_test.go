@@ -131,6 +131,43 @@ func TestReturning_StateExpires(t *testing.T) {
 	})
 }
 
+// A state may come back to another process, or to one whose clock was set meanwhile: what counts is the
+// system's clock there. (Each bubble's clock begins anew, in 2000.)
+func TestReturning_TheClockJumps(t *testing.T) {
+	key := make([]byte, 32)
+	o := &server.Options{StateKeys: [][]byte{key}, StateLifetime: time.Minute}
+	at := func(since time.Duration, do func(p *peer)) {
+		inBubbleWith(t, o, statelessScopes["http"], func(t *testing.T, f *fixture, p *peer) {
+			f.addReturning()
+			time.Sleep(since)
+			do(p)
+		})
+	}
+	var m *message
+	var answers M
+	at(time.Hour, func(p *peer) {
+		p.Call(1, "returning", tagged{N: 1})
+		m = p.Answer(1)
+		answers = m.all(t, named("x"))
+	})
+	for since, good := range map[time.Duration]bool{
+		0:                          true, // set back: it lives for longer
+		time.Hour:                  true,
+		time.Hour + 59*time.Second: true,
+		time.Hour + time.Minute:    false,
+		24 * time.Hour:             false, // set ahead: it ends early, and the client begins anew
+	} {
+		at(since, func(p *peer) {
+			p.Retry(2, m, callParams("returning", tagged{N: 1}), answers)
+			if good {
+				require.Equal(t, "[x]", p.Text(2), since)
+			} else {
+				require.EqualValues(t, sdkrpc.CodeInvalidParams, p.Answer(2).Code(), since)
+			}
+		})
+	}
+}
+
 // A state without requests means: come back later. The client of the handshake era
 // cannot, so the server does it for it.
 func TestReturning_LoadShedding(t *testing.T) {

@@ -271,7 +271,6 @@ func (op *operation) park() {
 	required.state, err = s.sealer.seal(sealed{
 		Operation: op.id, Round: op.round, Principal: c.principal(),
 		Request: requestDigest(c.method.name, c.params.all),
-		Expires: time.Now().Add(lifetime + time.Second).Unix(),
 	})
 	op.current = nil
 	op.expiry = time.AfterFunc(lifetime, func() {

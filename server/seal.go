@@ -28,7 +28,9 @@ type sealed struct {
 	State     string `json:"s,omitempty"` // or what the handler wants back
 	Principal string `json:"p,omitempty"` // who was asked
 	Request   []byte `json:"d"`           // digest of the method and its parameters
-	Expires   int64  `json:"x"`           // Unix seconds
+	// Expires is in Unix seconds: what is sealed may come back to another process. An operation
+	// lives in this one, and its own timer ends it, whatever becomes of the system's clock.
+	Expires int64 `json:"x,omitempty"`
 }
 
 // sealer seals and opens requestStates.
@@ -88,7 +90,7 @@ func (s *sealer) open(text, principal string, request []byte, now time.Time) (*s
 		}
 		var v sealed
 		if json.Unmarshal(plain, &v) != nil || v.Principal != principal ||
-			string(v.Request) != string(request) || now.Unix() >= v.Expires {
+			string(v.Request) != string(request) || v.Operation == "" && now.Unix() >= v.Expires {
 			return nil, errState
 		}
 		return &v, nil
