@@ -45,15 +45,15 @@ type Source struct {
 
 	mu sync.Mutex // of the root: guards the fields below of every Source in the tree
 
-	shields   int                           // open shields, entered here or below
+	shields   int32                         // open shields, entered here or below
+	hookCount int32                         // length of hooks
+	running   int32                         // hooks started that have not returned
+	linked    bool                          // in up.children; set by adopt, cleared by unlinkLocked
 	hooks     *hook                         // registered; taken by settleLocked
-	hookCount int                           // length of hooks
-	running   int                           // hooks started that have not returned
 	idle      chan struct{}                 // made by Wait, closed when running falls to 0
 	children  *Source                       // Sources that end when this one does; list of siblings
 	next      *Source                       // sibling
 	prev      *Source                       // sibling
-	linked    bool                          // in up.children; set by adopt, cleared by unlinkLocked
 	unfollow  func() bool                   // set by follow; detaches from a plain parent; nil after Finish
 	onWait    func()                        // set by SetWaitHandler; taken by the first who waits
 	onPanic   func(value any, stack []byte) // set by SetPanicHandler; nil: ask the Source above

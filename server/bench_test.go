@@ -182,7 +182,7 @@ func BenchmarkProgress(b *testing.B) {
 
 // echoAllocs is what a typed echo call allocates, from the line to the answer. More
 // should be on purpose.
-const echoAllocs = 12
+const echoAllocs = 11
 
 func TestEchoAllocations(t *testing.T) {
 	for version, era := range eraNames {

@@ -45,28 +45,29 @@ type Call struct {
 	out     sync.Mutex // serializes Send and Answer of reply; held while they are called
 	settled bool       // an answer was or will be written, or none ever; guarded by out, set by settle
 
-	mu          sync.Mutex             // guards the fields below; no lock is taken while it is held
-	questions   map[*question]struct{} // calls to the client under way; taken away by cancel and finish
-	orphans     []*question            // questions to be retracted
-	progress    *progressState         // what was reported last; nil before the first report
-	logs        pace                   // of log messages to the client
-	logsDropped bool                   // some were too many
-	timer       *time.Timer            // the limit in force, nil without one
-	limit       time.Duration          // its length
-	watch       *time.Timer            // fires when a cancelled handler outlives the grace period
+	mu        sync.Mutex             // guards the fields below; no lock is taken while it is held
+	questions map[*question]struct{} // calls to the client under way; taken away by cancel and finish
+	orphans   []*question            // questions to be retracted
+	progress  *progressState         // what was reported last; nil before the first report
+	logs      pace                   // of log messages to the client
+	timer     *time.Timer            // the limit in force, nil without one
+	limit     time.Duration          // its length
+	watch     *time.Timer            // fires when a cancelled handler outlives the grace period
 
-	retry     retry                     // what answered input requests brought; guarded by mu
+	retry     *retry                    // what answered input requests brought; nil for nothing; guarded by mu
 	detached  *Detached                 // set when the call has no peer of its own; never changed
 	beside    atomic.Pointer[Call]      // the work that runs beside it; set by Detach, nil for most
 	operation atomic.Pointer[operation] // what the call attends; set by Run, nil for most
 	yield     chan attended             // what the operation gives it; set with operation
+
+	logsDropped bool // some log messages were too many; guarded by mu
 
 	parked  bool          // answered with a question for the client, its handler runs on; set by operation.park, read by report
 	lingers bool          // left while its handler ran; guarded by the session's mu, set by forget
 	left    atomic.Bool   // taken out of the session's calls; set by leave
 	slot    atomic.Uint32 // which slots are held: see slots.go
 	silent  atomic.Bool   // reply.Silence was called or will be; set by silence
-	started time.Time     // when the handler began; written by Run, before it begins
+	waited  time.Duration // how long after accepted the handler began; negative: it has not; written by Run, before it does
 	handler atomic.Uint32 // handlerWaiting → handlerRunning → handlerReturned, by Run and finish only
 }
 
@@ -87,6 +88,7 @@ func newCall(ss *Session, m *jsonrpc.Message, md *method, rev *revision, reg *re
 		id:          m.ID,
 		accepted:    time.Now(),
 		closeStream: x.CloseStream,
+		waited:      -1,
 	}
 	c.params.all = m.Params
 	c.params.meta, _ = m.Param("_meta")
@@ -134,7 +136,7 @@ func (c *Call) Run() {
 	}()
 	if c.acquireSlots() {
 		c.startLimit()
-		c.started = time.Now()
+		c.waited = time.Since(c.accepted)
 		c.handler.Store(handlerRunning)
 		result, err = c.serve()
 	} else {
@@ -142,6 +144,14 @@ func (c *Call) Run() {
 		c.endAwaited(cancelled)
 		err = cancelled
 	}
+}
+
+// started is when the handler began, zero if it has not.
+func (c *Call) started() time.Time {
+	if c.waited < 0 {
+		return time.Time{}
+	}
+	return c.accepted.Add(c.waited)
 }
 
 // errEnded is what a handler that called runtime.Goexit has returned.
@@ -180,8 +190,7 @@ func (c *Call) invoke() (result any, err error) {
 			result, err = nil, &panicError{value: p, stack: debug.Stack()}
 		}
 	}()
-	ctx := servercontext.NewContext((*callContext)(c), c.request)
-	return c.method.handler(ctx, c.request)
+	return c.method.handler((*callContext)(c), c.request)
 }
 
 // cancel is the one door: peers, transports, limits, operators and shutdown all

@@ -3,10 +3,12 @@ package server
 import (
 	"context"
 	"time"
+
+	"github.com/heedmcp/heed/internal/requestkey"
 )
 
 // callContext is the context of a call's handler: the token's, in which the call
-// itself can be found.
+// itself and its request can be found.
 type callContext Call
 
 type callKey struct{}
@@ -15,8 +17,11 @@ func (c *callContext) Deadline() (time.Time, bool) { return c.source.Context().D
 func (c *callContext) Done() <-chan struct{}       { return c.source.Context().Done() }
 func (c *callContext) Err() error                  { return c.source.Context().Err() }
 func (c *callContext) Value(key any) any {
-	if key == (callKey{}) {
+	switch key {
+	case callKey{}:
 		return (*Call)(c)
+	case requestkey.Key{}:
+		return c.request
 	}
 	return c.source.Context().Value(key)
 }

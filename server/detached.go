@@ -103,7 +103,8 @@ func Detach(ctx context.Context, req *servercontext.Request, next Handler, o Det
 	d.prepare(ctx, from.server, from.reg, from.rev, from.method, next)
 	from.beside.Store(d.call)
 	d.call.params = from.paramsOf(req)
-	d.call.retry = from.answered()
+	brought := from.answered()
+	d.call.retry = &brought
 	d.call.request = req.Through(d.host(), d.call.source.Token())
 	return d
 }
@@ -142,7 +143,7 @@ func (s *Server) Revive(ctx context.Context, r Revival, o Detachment) (*Detached
 	d.prepare(ctx, s, reg, rev, md, md.handler)
 	c := d.call
 	c.params = parseParams(r.Params, md.nameParam)
-	c.retry = retry{responses: r.Responses, state: r.State}
+	c.retry = &retry{responses: r.Responses, state: r.State}
 	c.request = servercontext.New(servercontext.Options{
 		ID: c.id.String(), Method: md.name, Params: c.params.all, Meta: c.params.meta,
 		ProtocolVersion: rev.version, Stateless: rev.stateless,
@@ -160,7 +161,7 @@ func (d *Detached) prepare(ctx context.Context, s *Server, reg *registry, rev *r
 	served.handler = next
 	c := &Call{
 		server: s, session: s.stateless, reg: reg, rev: rev, method: &served,
-		id: jsonrpc.StringID(d.o.ID), accepted: time.Now(), detached: d,
+		id: jsonrpc.StringID(d.o.ID), accepted: time.Now(), waited: -1, detached: d,
 		source: cancellation.New(context.WithoutCancel(ctx)),
 	}
 	c.reply = (*detachedReply)(d)
@@ -279,7 +280,7 @@ func (d *Detached) run() {
 		err = c.source.Requested()
 		return
 	}
-	c.started = time.Now()
+	c.waited = time.Since(c.accepted)
 	c.handler.Store(handlerRunning)
 	result, err = d.serve()
 }
@@ -318,7 +319,7 @@ func (d *Detached) serve() (any, error) {
 			}
 		}
 		c.mu.Lock()
-		c.retry = retry{responses: responses, state: state}
+		c.retry = &retry{responses: responses, state: state}
 		c.mu.Unlock()
 	}
 }

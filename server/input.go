@@ -80,7 +80,7 @@ func (c *Call) openRetry() (*sealed, error) {
 		if raw[0] != '{' {
 			return nil, errors.New("params.inputResponses must be an object")
 		}
-		c.retry.responses = map[string]json.RawMessage{}
+		c.retry = &retry{responses: map[string]json.RawMessage{}}
 		for key, value := range jsonrpc.Members(raw) {
 			c.retry.responses[key] = value
 		}
@@ -99,6 +99,9 @@ func (c *Call) openRetry() (*sealed, error) {
 	}
 	if state.Operation != "" {
 		return state, nil
+	}
+	if c.retry == nil {
+		c.retry = &retry{}
 	}
 	c.retry.state = state.State
 	return nil, nil
@@ -270,7 +273,7 @@ func (c *Call) serveRounds() (any, error) {
 			}
 		}
 		c.mu.Lock()
-		c.retry = retry{responses: responses, state: state}
+		c.retry = &retry{responses: responses, state: state}
 		c.mu.Unlock()
 	}
 }
@@ -321,7 +324,10 @@ func (c *Call) askAll(requests mcp.InputRequestMap) (map[string]json.RawMessage,
 func (c *Call) answered() retry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.retry
+	if c.retry == nil {
+		return retry{}
+	}
+	return *c.retry
 }
 
 var errNoInput = fmt.Errorf("%w: only tools/call, prompts/get and resources/read can ask for input", servercontext.ErrNotSupported)

@@ -78,8 +78,8 @@ func (c *Call) armLocked() {
 	wait, what := c.limit, "limit"
 	if hard := c.hardLimit(); hard > 0 {
 		left := hard
-		if !c.started.IsZero() {
-			left = max(hard-time.Since(c.started), 0)
+		if c.waited >= 0 {
+			left = max(hard-time.Since(c.started()), 0)
 		}
 		if wait <= 0 || left < wait {
 			wait, what = left, "hard maximum"

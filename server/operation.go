@@ -352,7 +352,7 @@ func (s *Server) resume(c *Call, state *sealed) (any, error) {
 	}
 	c.attending(op)
 	op.current = c
-	for key, raw := range c.retry.responses {
+	for key, raw := range c.answered().responses {
 		if q := op.asked[key]; q != nil && len(raw) > 0 && raw[0] == '{' {
 			q.answer <- answer{result: raw}
 			delete(op.asked, key)

@@ -13,7 +13,7 @@ import (
 func (c *Call) report(cancelled *cancellation.Error, err error, returned time.Time, answered bool) {
 	requested, observed := c.times()
 	c.tell(cancelled, RequestDone{
-		Started: c.started, Requested: requested, Observed: observed, Returned: returned,
+		Started: c.started(), Requested: requested, Observed: observed, Returned: returned,
 		Answered: answered, Parked: c.parked, Err: err,
 	})
 }
@@ -25,7 +25,7 @@ func (op *operation) report(cancelled *cancellation.Error) {
 	op.mu.Unlock()
 	requested, observed := op.source.Times()
 	last.tell(cancelled, RequestDone{
-		Started: op.first.started, Requested: requested, Observed: observed, Returned: returned, Err: err,
+		Started: op.first.started(), Requested: requested, Observed: observed, Returned: returned, Err: err,
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/requestkey"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -70,17 +71,15 @@ func (r *Request) Through(host Host, token *cancellation.Token) *Request {
 	return New(o)
 }
 
-type contextKey struct{}
-
 // NewContext returns a context in which [FromContext] finds r.
 func NewContext(ctx context.Context, r *Request) context.Context {
-	return context.WithValue(ctx, contextKey{}, r)
+	return context.WithValue(ctx, requestkey.Key{}, r)
 }
 
 // FromContext returns the request that ctx belongs to. Without one it returns
 // nil, which is a valid Request, and false.
 func FromContext(ctx context.Context) (*Request, bool) {
-	r, ok := ctx.Value(contextKey{}).(*Request)
+	r, ok := ctx.Value(requestkey.Key{}).(*Request)
 	return r, ok
 }
 

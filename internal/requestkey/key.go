@@ -1,0 +1,4 @@
+package requestkey
+
+// Key is the key. Its value is a *servercontext.Request.
+type Key struct{}
