@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -270,6 +271,35 @@ func TestInvariant_C5_APanicEndsItsRequestOnly(t *testing.T) {
 }
 
 // Nil input requests end their request, not the process.
+func TestInvariant_C5_APanicOfMiddlewareEndsItsRequestOnly(t *testing.T) {
+	eachEra(t, func(t *testing.T, f *fixture, p *peer) {
+		for _, when := range []string{"before", "after"} {
+			f.Server.Use(func(next server.Handler) server.Handler {
+				return func(ctx context.Context, req *servercontext.Request) (any, error) {
+					if strings.Contains(string(req.Params()), `"tag":"`+when+`"`) {
+						if when == "after" {
+							_, _ = next(ctx, req)
+						}
+						panic(handlerSecret)
+					}
+					return next(ctx, req)
+				}
+			})
+		}
+		p.Call("other", "cancel_wait", tagged{Tag: "other"})
+		for _, when := range []string{"before", "after"} {
+			p.Call(when, "cancel_wait", tagged{Tag: when, MS: 1})
+			m := p.Answer(when)
+			require.EqualValues(t, sdkrpc.CodeInternalError, m.Code(), m.Raw)
+			require.NotContains(t, m.Raw, handlerSecret)
+		}
+		p.settle()
+		require.Len(t, f.logs.Find("handler panicked"), 2)
+		require.Equal(t, 1, f.Server.Stats().InFlight, "the other one goes on")
+		p.Cancel("other", "")
+	})
+}
+
 func TestInvariant_C5_NilInputRequests(t *testing.T) {
 	eachEraWith(t, nil, peerOptions{Caps: allCaps}, func(t *testing.T, f *fixture, p *peer) {
 		f.tool("nil", func(_ context.Context, _ *servercontext.Request, in tagged) (any, error) {

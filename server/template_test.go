@@ -56,6 +56,27 @@ func TestTemplateVariablesReachTheHandler(t *testing.T) {
 	p.Refused(-32602, "resources/read", M{"uri": "test://reserved/" + strings.Repeat("a", 9000)})
 }
 
+// Each of these URIs is short enough, and would keep the engine busy for seconds.
+func TestTemplateMatchingIsBounded(t *testing.T) {
+	s := plain(t, nil)
+	for _, template := range []string{"path://x{/path*}", "dots://x{.path*}", "query://x{?a*}{&b*}", "matrix://x{;path*}", "list://{path}/{+b}", "plus://{+path*}"} {
+		addTemplate(s, template)
+	}
+	p := newPeer(t, s, peerOptions{})
+	for head, segment := range map[string]string{"path://x": "/a", "dots://x": ".a", "list://": "a,", "plus://": "a,", "matrix://x": ";path=a"} {
+		tail := ""
+		if head == "list://" {
+			tail = "/b"
+		}
+		p.Get("resources/read", M{"uri": head + strings.Repeat(segment, 60) + tail})
+		p.Refused(-32002, "resources/read", M{"uri": head + strings.Repeat(segment, 8000/len(segment)) + tail})
+	}
+	p.Refused(-32002, "resources/read", M{"uri": "query://x?a=1" + strings.Repeat("&a=1", 1500)})
+	// What separates no values is not counted.
+	addTemplate(s, "file://{+path}")
+	p.Get("resources/read", M{"uri": "file://" + strings.Repeat("a/b.c;d&", 900)})
+}
+
 func TestTemplateOrder(t *testing.T) {
 	s := plain(t, nil)
 	for _, template := range []string{"test://{+path}", "test://a/{id}", "test://a/{id}/b", "test://a/{+path}"} {

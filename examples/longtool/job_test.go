@@ -214,7 +214,7 @@ func TestJobStoppedAtEveryCheckpoint(t *testing.T) {
 	})
 }
 
-// A hundred jobs, each stopped at a random moment and then retried.
+// Dozens of jobs, each stopped at a random moment and then retried.
 func TestJobStoppedAtRandomTimes(t *testing.T) {
 	onEachPlace(t, func(t *testing.T, where string) {
 		var mu sync.Mutex
@@ -227,7 +227,7 @@ func TestJobStoppedAtRandomTimes(t *testing.T) {
 					if isPostgres(where) {
 						place = newPostgres(t)
 					}
-					for batches, n := range stopAtRandom(t, openTest(t, place), 25) {
+					for batches, n := range stopAtRandom(t, openTest(t, place), 12) {
 						mu.Lock()
 						stopped[batches] += n
 						mu.Unlock()
@@ -266,7 +266,7 @@ func stopAtRandom(t *testing.T, db *database, jobs int) map[int]int {
 			whole = min(whole, time.Since(start))
 			continue
 		}
-		whole += whole / 10
+		whole += whole / 20
 		jobs--
 		requireStopped(t, err)
 		batches, err := db.count(t.Context(), `select count(*) from ledger`)

@@ -2,42 +2,9 @@ package soak_test
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
-	"time"
 )
-
-// sample is one look at the process under load.
-type sample struct {
-	at         time.Duration
-	heap       float64 // live, in MiB, after a collection
-	goroutines int
-	p50, p99   time.Duration
-	calls      int
-}
-
-// slope fits a line through the live heap by least squares. It returns the growth over the
-// whole run and the standard deviation of what the line leaves over, in MiB.
-func slope(samples []sample) (growth, noise float64) {
-	n := float64(len(samples))
-	var mx, my float64
-	for _, s := range samples {
-		mx += s.at.Seconds() / n
-		my += s.heap / n
-	}
-	var xy, xx float64
-	for _, s := range samples {
-		xy += (s.at.Seconds() - mx) * (s.heap - my)
-		xx += (s.at.Seconds() - mx) * (s.at.Seconds() - mx)
-	}
-	k := xy / xx
-	for _, s := range samples {
-		d := s.heap - my - k*(s.at.Seconds()-mx)
-		noise += d * d / n
-	}
-	return k * (samples[len(samples)-1].at - samples[0].at).Seconds(), math.Sqrt(noise)
-}
 
 const (
 	chartWidth  = 720.0
