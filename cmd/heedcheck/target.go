@@ -184,7 +184,7 @@ func (s *started) listening(ctx context.Context, u *url.URL, within time.Duratio
 		case <-ticker.C:
 		case <-s.process.Exited():
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("the server does not listen on %s: %w", host, context.Cause(ctx))
 		}
 	}
 }

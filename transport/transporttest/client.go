@@ -151,7 +151,7 @@ func (c *client) shakeHands() {
 	r := c.send(option{id: `"initialize"`, method: "initialize", raw: c.initializeParams(), control: true})
 	e, ok := r.answered(c.p.limits.Start)
 	if !ok {
-		c.p.errorf("initialize is not answered within %s%s%s", c.p.limits.Start, r.status(), c.lastWords())
+		c.p.errorf("initialize %s", r.unanswered(c.p.limits.Start))
 	}
 	if e.Message.Error != nil {
 		c.p.errorf("initialize is answered with an error: %.300s", e.Message.Raw)
@@ -313,7 +313,7 @@ func (c *client) patience() time.Duration {
 // lastWords is what a server has to say that is gone, or nothing.
 func (c *client) lastWords() string {
 	var words string
-	if c.life.Ended != nil && c.p.closedWithin(c.patience(), c.life.Ended) {
+	if c.life.Ended != nil && c.p.closes(c.patience(), c.life.Ended) {
 		words = "; the server has ended"
 		if c.life.Result != nil {
 			_, text := c.life.Result()

@@ -24,11 +24,11 @@ func (p *probe) within(d time.Duration) *deadline {
 
 // passed tells whether there is nothing to wait for any more. It may put the deadline off.
 func (d *deadline) passed() bool {
-	if time.Now().Before(d.at) {
-		return false
-	}
-	if d.p.ctx.Err() != nil {
+	switch {
+	case d.p.ctx.Err() != nil:
 		return true
+	case time.Now().Before(d.at):
+		return false
 	}
 	more := d.patience.Next()
 	if more <= 0 {

@@ -2,6 +2,7 @@ package transporttest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -39,10 +40,12 @@ func judge(ctx context.Context, t *Target, s *survey, setting Setting, rule Rule
 	return runProbe(ctx, t, s, setting, rule)
 }
 
+var errRuleTime = errors.New("the time for this rule is over")
+
 func runProbe(ctx context.Context, t *Target, s *survey, setting Setting, rule Rule) Verdict {
 	limits := t.Limits.withDefaults()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	p := &probe{
 		ctx: ctx, target: t, limits: limits, setting: setting, survey: s, log: wire.NewLog(),
 		verdict: Verdict{Rule: rule, Setting: setting, Status: Pass},
@@ -51,8 +54,8 @@ func runProbe(ctx context.Context, t *Target, s *survey, setting Setting, rule R
 	began := time.Now()
 	p.ends = began.Add(limits.Rule)
 	p.over = time.AfterFunc(limits.Rule, func() {
-		p.log.Notef("the time for this rule is over")
-		cancel() // a write to a server that does not read ends only when that is closed
+		p.log.Notef("%v", errRuleTime)
+		cancel(errRuleTime) // a write to a server that does not read ends only when that is closed
 	})
 	done := make(chan struct{})
 	go func() {

@@ -144,7 +144,7 @@ func (r *request) isLast(e wire.Entry) bool {
 func (r *request) answer(d time.Duration, what string) wire.Message {
 	e, ok := r.answered(d)
 	if !ok {
-		r.c.p.failf("%s is not answered within %s%s%s", what, d, r.status(), r.c.lastWords())
+		r.c.p.failf("%s %s", what, r.unanswered(d))
 	}
 	return e.Message
 }

@@ -184,7 +184,7 @@ func (c *client) refused(o option, what string) {
 	switch {
 	case !ok && r.x != nil && r.x.Status() >= 400: // in the words of HTTP
 	case !ok:
-		c.p.failf("%s is not answered within %s%s", what, c.p.limits.Prompt, r.status())
+		c.p.failf("%s %s", what, r.unanswered(c.p.limits.Prompt))
 	case e.Message.Error == nil:
 		c.p.failf("%s is answered with a result: %.300s", what, e.Message.Raw)
 	}

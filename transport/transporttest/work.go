@@ -266,7 +266,7 @@ func (c *client) fenceWithin(d time.Duration, when string) int {
 	r := c.send(o)
 	e, ok := r.answered(d)
 	if !ok {
-		c.p.failf("%s is not answered within %s, %s%s%s", o.method, d, when, r.status(), c.lastWords())
+		c.p.failf("%s, %s, %s", o.method, when, r.unanswered(d))
 	}
 	if e.Message.Error != nil {
 		c.p.failf("%s is answered with an error, %s: %.200s", o.method, when, e.Message.Raw)

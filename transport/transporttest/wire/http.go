@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -99,16 +100,20 @@ func (x *Exchange) run(ctx context.Context, h *HTTP, method string, header http.
 		x.end(x.events(response.Body))
 		return
 	}
-	x.end(x.whole(response.Body))
+	// What a client takes for an answer has to be called one; what only says no, need not.
+	x.end(x.whole(response.Body, kind == "application/json" || response.StatusCode >= 300))
 }
 
 // whole reads a body that is one message, or nothing.
-func (x *Exchange) whole(r io.Reader) error {
+func (x *Exchange) whole(r io.Reader, isJSON bool) error {
 	text, err := io.ReadAll(io.LimitReader(r, maxLine))
-	if len(bytes.TrimSpace(text)) == 0 {
-		return err
+	switch {
+	case len(bytes.TrimSpace(text)) == 0:
+	case isJSON:
+		x.message(text, "")
+	default:
+		x.add(Entry{Kind: Garbage, Text: string(text)})
 	}
-	x.message(text, "")
 	return err
 }
 
@@ -155,6 +160,23 @@ func (x *Exchange) Status() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.status
+}
+
+// Head is what the response's head says in words: its status and type, and what else
+// may tell why it is no answer. It is "" before that has come.
+func (x *Exchange) Head() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.status == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("HTTP status %d", x.status)
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Location", "WWW-Authenticate"} {
+		if value := x.header.Get(name); value != "" {
+			text += fmt.Sprintf(", %s: %.200s", name, value)
+		}
+	}
+	return text
 }
 
 // Header is a header of the response, "" before that has come.

@@ -47,6 +47,10 @@ type Patience struct {
 
 // Next is called when the limit, or what Next has returned last, has passed.
 func (p *Patience) Next() time.Duration {
+	const shortest = 100 * time.Millisecond // finding out takes as long as that itself
+	if p.Limit < shortest {
+		return 0
+	}
 	if p.waited == 0 {
 		p.waited = p.Limit
 	}
