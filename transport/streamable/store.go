@@ -48,6 +48,7 @@ type storedStream struct {
 	size   int
 	first  int // index of events[0]
 	events []*storedEvent
+	room   [6]*storedEvent // where events begin: most streams have no more
 }
 
 // storedEvent is a link in the list of all events, by age.
@@ -89,6 +90,7 @@ func (rs *RingStore) openLocked(sessionID, streamID string) *storedStream {
 	st := streams[streamID]
 	if st == nil {
 		st = &storedStream{}
+		st.events = st.room[:0]
 		streams[streamID] = st
 	}
 	return st
