@@ -31,10 +31,9 @@ export default defineConfig({
   },
 });
 
-// activeMatch is when a group's entry in the navigation is the current one.
+// activeMatch is when a group's entry in the navigation is the current one: on one of its pages.
 function activeMatch(items) {
-  const folder = posix.dirname(`${items[0].link}x`);
-  return folder === '/' ? '^/[^/]*$' : `^${folder}/`;
+  return `^(?:${items.map(({ link }) => link).join('|')})$`;
 }
 
 // rewriteLinks makes the links of a page fit the site: a folder's README is its index, and what lies

@@ -1,5 +1,6 @@
 // The sidebar, from the pages: a group for each folder, its entries by the order in their front
-// matter. A folder is called what the heading of its first page says.
+// matter. A folder is called what the heading of its first page says. What was measured and tried is a
+// group of its own after the guides: the pages of the first folder whose order is 70 and more.
 import { readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -34,14 +35,15 @@ export function sidebar(pages) {
 function group(folder, members) {
   const ordered = Number.isFinite(members[0].order);
   return {
-    rank: folder === '' ? 0 : ordered ? 1 : 2,
-    text: folder === '' ? 'Heed' : members[0].heading,
+    rank: folder === '' ? 0 : folder === EVIDENCE ? 2 : ordered ? 1 : 3,
+    text: folder === '' ? 'Heed' : folder === EVIDENCE ? folder : members[0].heading,
     collapsed: ordered ? undefined : true,
     items: members.map(({ path, title }) => ({ text: title, link: linkOf(path) })),
   };
 }
 
-const folderOf = ({ path }) => path.split('/').slice(0, -1).join('/');
+const EVIDENCE = 'Evidence'; // not a folder's name: those are in lower case
+const folderOf = ({ path, order }) => path.split('/').slice(0, -1).join('/') || (Number.isFinite(order) && order >= 70 ? EVIDENCE : '');
 const isIndex = ({ path }) => /(?:^|\/)(?:index|README)\.md$/.test(path);
 const byOrder = (a, b) => compare(a.order, b.order) || isIndex(b) - isIndex(a) || a.path.localeCompare(b.path);
 const compare = (a, b) => (a === b ? 0 : a - b); // Infinity too
