@@ -16,7 +16,10 @@ export default defineConfig({
   description: 'A Go SDK for MCP servers whose tools stop when they are asked to.',
   lang: 'en',
   base,
-  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}favicon.svg` }]],
+  head: [
+    ['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}favicon.svg` }],
+    ['style', {}, '.vp-doc td, .vp-doc th { padding: 6px 10px; font-size: 13px; line-height: 20px }'], // tables are wide
+  ],
   outDir: '.site',
   cacheDir: 'node_modules/.vitepress',
   srcExclude: ['node_modules/**', '.site/**'],

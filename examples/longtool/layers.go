@@ -61,7 +61,7 @@ func ledgerLayer(entries []entry, stop *Stop) layer {
 	facts := []string{many(len(entries), "batch", "batches")}
 	switch {
 	case stop == nil:
-	case last.committed.After(stop.Requested):
+	case committedLate(entries, stop):
 		facts = append(facts, fmt.Sprintf("batch %d was committed %s after the cancel came: its commit was shielded, and it is whole",
 			last.batch, brief(last.committed.Sub(stop.Requested))))
 	default:
@@ -69,6 +69,11 @@ func ledgerLayer(entries []entry, stop *Stop) layer {
 			last.batch, brief(stop.Requested.Sub(last.committed))))
 	}
 	return layer{"ledger", facts}
+}
+
+// committedLate tells whether the last batch was committed after the cancel came: its shield was met.
+func committedLate(entries []entry, stop *Stop) bool {
+	return stop != nil && len(entries) > 0 && entries[len(entries)-1].committed.After(stop.Requested)
 }
 
 // rowCounts are the rows themselves, counted without the ledger's help.
