@@ -18,7 +18,7 @@ export default defineConfig({
   base,
   head: [
     ['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}favicon.svg` }],
-    ['style', {}, '.vp-doc td, .vp-doc th { padding: 6px 10px; font-size: 13px; line-height: 20px }'], // tables are wide
+    ['style', {}, '.VPDoc .vp-doc :is(td, th) { padding: 6px 10px; font-size: 13px; line-height: 20px }'], // tables are wide
   ],
   outDir: '.site',
   cacheDir: 'node_modules/.vitepress',
