@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -190,7 +191,9 @@ func (c *Call) invoke() (result any, err error) {
 			result, err = nil, &panicError{value: p, stack: debug.Stack()}
 		}
 	}()
-	return c.method.handler((*callContext)(c), c.request)
+	result, err = c.method.handler((*callContext)(c), c.request)
+	runtime.KeepAlive(c) // so that the frame has it where the watchdog reads it
+	return result, err
 }
 
 // cancel is the one door: peers, transports, limits, operators and shutdown all

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -146,7 +147,9 @@ func (op *operation) invoke() (result any, err error) {
 		}
 	}()
 	ctx := servercontext.NewContext(&operationContext{op.source.Context(), op.first}, op.request)
-	return op.first.method.handler(ctx, op.request)
+	result, err = op.first.method.handler(ctx, op.request)
+	runtime.KeepAlive(op)
+	return result, err
 }
 
 // attending makes c the request that attends op.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/skills"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -99,7 +100,7 @@ func (c counted) Open(name string) (fs.File, error) {
 }
 
 func TestInvariant_K3_FilesAreHashedWhenTheyChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		old := time.Now().Add(-time.Hour)
 		tree := counted{fstest.MapFS{"a/SKILL.md": top("a"), "a/f": {Data: []byte("one"), ModTime: old}}, map[string]int{}}
 		c := serve(t, tree, nil)
@@ -126,7 +127,7 @@ func TestInvariant_K3_FilesAreHashedWhenTheyChange(t *testing.T) {
 
 // Skills come, change, break and go while the server runs.
 func TestNoticesChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		tree := shelf()
 		s := server.New(&mcp.Implementation{Name: "librarian", Version: "1"}, &server.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -157,7 +158,7 @@ func TestNoticesChanges(t *testing.T) {
 // A tree that fails is the server's fault, and tells the client nothing.
 func TestTreesThatFail(t *testing.T) {
 	require.ErrorIs(t, skills.Enable(plain(), failing{}, nil), errDisk)
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		broken := false
 		c := serve(t, failing{&broken}, nil)
 		broken = true
@@ -209,7 +210,7 @@ func (s slow) Open(name string) (fs.File, error) {
 
 // A scan that is cancelled ends, one that waits for it does as well, and the next request scans anew.
 func TestScansAreCancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var gate chan struct{}
 		s := plain()
 		require.NoError(t, skills.Enable(s, slow{shelf(), &gate}, nil))

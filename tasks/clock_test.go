@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/heedmcp/heed/tasks"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -109,7 +109,7 @@ func TestClockJumpsWhileATaskRuns(t *testing.T) {
 		"back, of the one that runs":   func(running, _ *off) { running.jump(-time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				memory := tasks.NewMemory(0, 0)
 				clocks := []*off{{Store: memory}, {Store: memory}}
 				first, second := life(t, clocks[0], "first"), life(t, clocks[1], "second")
@@ -143,7 +143,7 @@ func TestClockJumpsWhileATaskRuns(t *testing.T) {
 
 // A clock that is set back makes the tasks of a dead process wait for as long; then they are gone on with.
 func TestClockIsSetBackAfterACrash(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		memory := tasks.NewMemory(0, 0)
 		first := life(t, memory, "first")
 		release := make(chan struct{})
@@ -179,7 +179,7 @@ func TestClockIsSetBackAfterACrash(t *testing.T) {
 // What has ended is kept until its time to live is over, by the system's clock. What runs is not
 // forgotten by a jump: a timer ends it.
 func TestClockJumpsOverATimeToLive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		clock := &off{Store: tasks.NewMemory(0, 0)}
 		r := life(t, clock, "")
 		hour := tasks.ToolOptions{Support: tasks.WhenPossible, TTL: time.Hour, After: -1}

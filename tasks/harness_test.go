@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/heedmcp/heed/tasks"
@@ -86,7 +87,7 @@ func newRig(t *testing.T, o *tasks.Options, so *server.Options) *rig {
 // inBubble runs test with fake time; in it everything has settled when it says so.
 func inBubble(t *testing.T, o *tasks.Options, test func(t *testing.T, r *rig)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, newRig(t, o, nil)) })
+	bubble.Test(t, func(t *testing.T) { test(t, newRig(t, o, nil)) })
 }
 
 func (r *rig) reportedDone() []server.RequestDone {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/heedmcp/heed/tasks"
@@ -19,7 +19,7 @@ import (
 // Middleware that was added before sees the request, later one the work; values in
 // the context reach the handler, whoever has put them there.
 func TestMiddleware(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		type key string
 		seen := make(chan string, 2)
 		note := func(name string) server.Middleware {
@@ -64,7 +64,7 @@ func TestMiddleware(t *testing.T) {
 
 // A task holds its tool's place, not the server's: others must be able to ask for it.
 func TestTaskHoldsItsToolsSlot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, &server.Options{MaxConcurrent: 1})
 		o := tasks.Tool(possible)
 		o.MaxConcurrent = 1

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/heedmcp/heed/tasks"
@@ -26,7 +26,7 @@ func life(t *testing.T, store tasks.Store, owner string) *rig {
 
 // A shutdown hands over what can be gone on with; the rest ends with it.
 func TestShutdownHandsOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		memory := tasks.NewMemory(0, 0)
 		first := life(t, memory, "")
 		runs := make(chan string, 9)
@@ -91,7 +91,7 @@ func TestShutdownHandsOver(t *testing.T) {
 func die(r *rig) { r.manager.Close() }
 
 func TestCrash(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		memory := tasks.NewMemory(0, 0)
 		first := life(t, memory, "")
 		release, ends := make(chan struct{}), make(chan error, 3)
@@ -147,7 +147,7 @@ func TestCrash(t *testing.T) {
 
 // A process that comes back under its name need not wait for leases.
 func TestSameOwnerTakesOverAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		memory := tasks.NewMemory(0, 0)
 		first := life(t, memory, "jobs-1")
 		first.add("slow", resumable, untilStopped)
@@ -170,7 +170,7 @@ func TestSameOwnerTakesOverAtOnce(t *testing.T) {
 
 // A manager whose task was taken over is told so when it stores something, and stops.
 func TestTakenOverWorkIsStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		memory := tasks.NewMemory(0, 0)
 		first := life(t, memory, "")
 		why := make(chan error, 1)
@@ -198,7 +198,7 @@ func TestTakenOverWorkIsStopped(t *testing.T) {
 
 // Handlers of the returning style go on with the round that was answered last.
 func TestResumeGoesOnWithTheLastRound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		memory := tasks.NewMemory(0, 0)
 		hang := true
 		job := func(ctx context.Context, req *servercontext.Request, in json.RawMessage) (*mcp.CallToolResult, error) {
@@ -235,7 +235,7 @@ func TestResumeGoesOnWithTheLastRound(t *testing.T) {
 
 // Whoever shares the store can ask for a task, stop it and answer its questions.
 func TestAnotherProcessReachesTheTask(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		memory := tasks.NewMemory(0, 0)
 		first, second := life(t, memory, ""), life(t, memory, "")
 		first.add("asks", possible, func(ctx context.Context, req *servercontext.Request, in json.RawMessage) (*mcp.CallToolResult, error) {
@@ -267,7 +267,7 @@ func TestAnotherProcessReachesTheTask(t *testing.T) {
 
 // The lease is kept while the work runs, however long that takes.
 func TestLeaseIsRenewed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		memory := tasks.NewMemory(0, 0)
 		first, second := life(t, memory, ""), life(t, memory, "")
 		for _, r := range []*rig{first, second} {
@@ -288,7 +288,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 
 // What was left too long is not begun again.
 func TestRecoverEndsWhatHasExpired(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		memory := tasks.NewMemory(0, 0)
 		require.NoError(t, memory.Create(t.Context(), &tasks.Record{
 			ID: "old", Tool: "slow", Status: tasks.Working, Created: time.Now(), TTL: time.Minute, Run: 1,
@@ -310,7 +310,7 @@ func TestRecoverEndsWhatHasExpired(t *testing.T) {
 
 // A record that no server can serve is marked, not lost.
 func TestRecoverOfWhatCannotBeResumed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		memory := tasks.NewMemory(0, 0)
 		require.NoError(t, memory.Create(t.Context(), &tasks.Record{
 			ID: "odd", Tool: "slow", Status: tasks.Working, Created: time.Now(), TTL: time.Hour, Run: 1,

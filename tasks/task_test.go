@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/servercontext"
 	"github.com/heedmcp/heed/tasks"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -255,7 +255,7 @@ func TestInvariant_T5_NoKeyIsUsedTwice(t *testing.T) {
 func TestInvariant_T6_StoredBeforeAnybodyHears(t *testing.T) {
 	gate := make(chan struct{})
 	memory := tasks.NewMemory(0, 0)
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		gate = make(chan struct{})
 		r := newRig(t, &tasks.Options{Store: &unreliable{Store: memory, creates: 9, gate: gate}}, nil)
 		var id string

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/heedmcp/heed/cancellation"
+	"github.com/heedmcp/heed/internal/bubble"
 	"github.com/heedmcp/heed/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -41,7 +42,7 @@ func inEachEra(t *testing.T, test func(t *testing.T, c *client)) {
 }
 
 func inBubble(t *testing.T, stateless bool, capabilities string, test func(t *testing.T, c *client)) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := connect(t, stateless, capabilities)
 		defer c.close()
 		test(t, c)

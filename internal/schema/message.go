@@ -53,9 +53,9 @@ func message(k jsonschema.ErrorKind, got any) string {
 	case *kind.UniqueItems:
 		return fmt.Sprintf("must have unique items, but items %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
 	case *kind.MinProperties:
-		return fmt.Sprintf("must have at least %d properties, got %d", k.Want, k.Got)
+		return fmt.Sprintf("must have at least %s, got %d", count(k.Want, "property"), k.Got)
 	case *kind.MaxProperties:
-		return fmt.Sprintf("must have at most %d properties, got %d", k.Want, k.Got)
+		return fmt.Sprintf("must have at most %s, got %d", count(k.Want, "property"), k.Got)
 	case *kind.DependentRequired:
 		return dependent(k.Prop, k.Missing)
 	case *kind.Dependency:
@@ -131,6 +131,9 @@ func gotten(got any) string {
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		return fmt.Sprintf("%d %sies", n, stem)
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -58,7 +58,7 @@ func TestPrepareAddsDefaults(t *testing.T) {
 func TestPrepareValidatesWithDefaults(t *testing.T) {
 	s := compile(t, `{"type":"object","properties":{"a":{"type":"integer","default":1},"b":{"type":"integer"}},"maxProperties":1}`)
 	_, err := s.Prepare([]byte(`{"b":1}`))
-	require.EqualError(t, err, "the value must have at most 1 properties, got 2")
+	require.EqualError(t, err, "the value must have at most 1 property, got 2")
 	bad := compile(t, `{"type":"object","properties":{"a":{"type":"integer","default":"x"}}}`)
 	assert.False(t, bad.Fast())
 	_, err = bad.Prepare([]byte(`{}`))
