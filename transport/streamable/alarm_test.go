@@ -132,6 +132,24 @@ func TestStreamsOutlastTheServersWriteTimeout(t *testing.T) {
 	})
 }
 
+// Without a bound of the handler's own that of the http.Server holds, for event streams too.
+func TestStreamsEndByTheServersWriteTimeoutWithoutAnother(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := reporter(nil)
+		e := serve(t, s, &streamable.Options{WriteTimeout: -1})
+		e.srv.WriteTimeout = 10 * time.Second
+		begun := time.Now()
+		w := e.open(modern(1, "tools/call", reports))
+		for ev := range w.events {
+			assert.NotContains(t, ev.data, "reported")
+		}
+		assert.Error(t, w.err, "it breaks off")
+		assert.Equal(t, 15*time.Second, time.Since(begun), "with the first comment that keeps it alive")
+		synctest.Wait()
+		assert.Equal(t, 0, s.Stats().InFlight, "the call was cancelled with its response")
+	})
+}
+
 // A client that reads nothing holds up its own call for WriteTimeout, and then nobody.
 func TestAWriteIsBounded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

@@ -25,7 +25,9 @@ type Options struct {
 	KeepAlive time.Duration
 
 	// WriteTimeout bounds each write to a client that does not read; its
-	// connection is then given up. 0: 15 s; negative: no bound but the http.Server's.
+	// connection is then given up. With it an event stream may last longer than the
+	// http.Server's WriteTimeout; other responses may not. 0: 15 s; negative: no
+	// bound but the http.Server's.
 	WriteTimeout time.Duration
 
 	// DisconnectGrace is how long a request of a handshake-era session goes on

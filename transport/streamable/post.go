@@ -165,11 +165,7 @@ var errTooLarge = errors.New("streamable: the body is too large")
 // readBody reads the whole body into a buffer of its own, which the request
 // keeps. It answers and returns false when there is no whole body to be had.
 func (h *Handler) readBody(p *post) bool {
-	if h.options.BodyTimeout > 0 && p.r.ContentLength != 0 {
-		h.bodies.set(&p.slow, p)
-	}
-	err := p.read(h.options.MaxBody)
-	h.calm(p, err == nil)
+	err := h.readWatched(p)
 	switch {
 	case errors.Is(err, errTooLarge):
 		h.tooLarge(p)
@@ -177,6 +173,18 @@ func (h *Handler) readBody(p *post) bool {
 		h.incomplete(p, err)
 	}
 	return err == nil
+}
+
+// readWatched reads the body within Options.BodyTimeout.
+func (h *Handler) readWatched(p *post) error {
+	whole := false
+	defer func() { h.calm(p, whole) }() // also when a Body of somebody's middleware panics
+	if h.options.BodyTimeout > 0 && p.r.ContentLength != 0 {
+		h.bodies.set(&p.slow, p)
+	}
+	err := p.read(h.options.MaxBody)
+	whole = err == nil
+	return err
 }
 
 // read reads the body, at most limit bytes; 0 or less: no limit.

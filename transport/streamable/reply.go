@@ -89,6 +89,7 @@ func (r *reply) start(c *server.Call) {
 // serve runs what was accepted and returns when the response is complete, or when
 // nobody waits for it any more.
 func (r *reply) serve() {
+	defer r.finish() // also when a ResponseWriter of somebody's middleware panics
 	if len(r.calls) > 0 {
 		r.arm()
 		if r.apart {
@@ -98,7 +99,6 @@ func (r *reply) serve() {
 			r.calls[0].Run()
 		}
 	}
-	r.finish()
 }
 
 // watch begins to watch for a drop of the response, once. It is called by the first

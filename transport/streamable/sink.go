@@ -84,8 +84,11 @@ func (k *sink) open(first []byte) error {
 func (k *sink) begin(first []byte) {
 	k.phase = sinkStreaming
 	k.control = http.NewResponseController(k.w)
-	// A stream may last longer than the http.Server's WriteTimeout.
-	_ = k.control.SetWriteDeadline(time.Time{}) // or not supported: then there is none
+	if k.writes.after > 0 {
+		// Each write has its own bound, and all together may take longer than the
+		// http.Server's WriteTimeout.
+		_ = k.control.SetWriteDeadline(time.Time{}) // or not supported: then there is none
+	}
 	h := k.w.Header()
 	h["Content-Type"] = contentStream
 	h["Cache-Control"] = cacheNever
