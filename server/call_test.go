@@ -270,7 +270,6 @@ func TestInvariant_C5_APanicEndsItsRequestOnly(t *testing.T) {
 	})
 }
 
-// Nil input requests end their request, not the process.
 func TestInvariant_C5_APanicOfMiddlewareEndsItsRequestOnly(t *testing.T) {
 	eachEra(t, func(t *testing.T, f *fixture, p *peer) {
 		for _, when := range []string{"before", "after"} {
@@ -300,6 +299,7 @@ func TestInvariant_C5_APanicOfMiddlewareEndsItsRequestOnly(t *testing.T) {
 	})
 }
 
+// Nil input requests end their request, not the process.
 func TestInvariant_C5_NilInputRequests(t *testing.T) {
 	eachEraWith(t, nil, peerOptions{Caps: allCaps}, func(t *testing.T, f *fixture, p *peer) {
 		f.tool("nil", func(_ context.Context, _ *servercontext.Request, in tagged) (any, error) {

@@ -186,7 +186,7 @@ func (op *operation) cancelled(c *Call) {
 		op.source.Cancel(cancelled.Origin, cancelled.Reason)
 		return
 	}
-	op.end(0, cancelled.Origin, cancelled.Reason)
+	op.end(nil, 0, cancelled.Origin, cancelled.Reason)
 }
 
 // ask puts a question to the client and waits for the retry that answers it.
@@ -276,8 +276,9 @@ func (op *operation) park() {
 		Request: requestDigest(c.method.name, c.params.all),
 	})
 	op.current = nil
+	round := op.round // a timer that was stopped too late must not end a later one
 	op.expiry = time.AfterFunc(lifetime, func() {
-		op.end(0, cancellation.Timeout, fmt.Sprintf("no input from the client within %v", lifetime))
+		op.end(nil, round, cancellation.Timeout, fmt.Sprintf("no input from the client within %v", lifetime))
 	})
 	op.last, c.parked = c, true
 	c.session.parkedFor(c.id, op)
@@ -285,11 +286,12 @@ func (op *operation) park() {
 	c.yield <- attended{required, err}
 }
 
-// end cancels a parked operation, or forgets one whose outcome nobody came for. round is
-// the one that it must be parked in, 0 for any.
-func (op *operation) end(round int, origin cancellation.Origin, reason string) {
+// end cancels a parked operation, or forgets one whose outcome nobody came for. in and round
+// are the session and the round that it must be parked in, nil and 0 for any: it may have been
+// resumed, and parked again, since it was found.
+func (op *operation) end(in *Session, round int, origin cancellation.Origin, reason string) {
 	op.mu.Lock()
-	if op.current != nil || round != 0 && op.round != round {
+	if op.current != nil || in != nil && op.session != in || round != 0 && op.round != round {
 		op.mu.Unlock()
 		return // resumed meanwhile
 	}

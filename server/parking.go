@@ -95,7 +95,7 @@ func (ss *Session) cancelParked(id jsonrpc.ID, reason string) bool {
 	if op == nil {
 		return false
 	}
-	op.end(0, cancellation.Peer, reason)
+	op.end(ss, 0, cancellation.Peer, reason)
 	return true
 }
 
@@ -107,7 +107,7 @@ func (ss *Session) endOperations(origin cancellation.Origin, reason string) {
 	all = slices.AppendSeq(all, maps.Keys(ss.untold))
 	ss.mu.Unlock()
 	for _, op := range all {
-		op.end(0, origin, reason)
+		op.end(ss, 0, origin, reason)
 	}
 }
 
@@ -122,7 +122,7 @@ func (c *Call) endAwaited(cancelled *cancellation.Error) {
 		return
 	}
 	if op := c.server.parkedOperation(state.Operation); op != nil {
-		op.end(state.Round, cancelled.Origin, cancelled.Reason)
+		op.end(nil, state.Round, cancelled.Origin, cancelled.Reason)
 	}
 }
 

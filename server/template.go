@@ -42,7 +42,7 @@ type template struct {
 	lists     string                // the characters that separate values of one variable
 }
 
-// maxValues bounds the values of a URI's variables. Matching takes a time that grows with their number
+// maxValues bounds the values of a URI's variables, taken together. Matching takes a time that grows with their number
 // times the length of the URI: a path of four thousand segments took seconds.
 const maxValues = 64
 
@@ -52,8 +52,8 @@ const maxValues = 64
 //
 // A URI that fits several templates is read through the one with the most
 // literal text. The values of associative variables ({?all*}) cannot be told
-// from a URI; such templates match nothing. Nor does any template match a URI that would give
-// a variable more than 64 values.
+// from a URI; such templates match nothing. Nor does any template match a URI that could give
+// its variables more than 64 values, by the commas and other separators of values in it.
 //
 // The errors are those of [AddResource], and one for a template that is malformed.
 //
