@@ -151,7 +151,7 @@ func TestCancelInterruptsTheStatement(t *testing.T) {
 
 // A cancel that comes during the commit waits for it: the caller is told that
 // its call was cancelled, and the batch is whole and in the ledger.
-func TestLateCancelFindsTheBatchInTheLedger(t *testing.T) {
+func TestCase48_LateCancelFindsTheBatchInTheLedger(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, db *database) {
 		fillTest(t, db, 60)
 		source := cancellation.New(t.Context())
