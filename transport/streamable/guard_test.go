@@ -65,7 +65,16 @@ func (g *guard) FlushError() error {
 
 func (g *guard) Flush() { defer g.use()() }
 
-func (g *guard) SetWriteDeadline(time.Time) error { return nil }
+func (g *guard) SetReadDeadline(time.Time) error  { return g.deadline() }
+func (g *guard) SetWriteDeadline(time.Time) error { return g.deadline() }
+
+// deadline may come at any time, but not after the return: over HTTP/2 that is a crash.
+func (g *guard) deadline() error {
+	if g.returned.Load() {
+		g.late.Add(1)
+	}
+	return nil
+}
 
 func (g *guard) written() int {
 	g.mu.Lock()

@@ -32,7 +32,10 @@ func TestInvariant_R1_NothingIsWrittenAfterServeHTTPHasReturned(t *testing.T) {
 		}
 		return "done", nil
 	})
-	h := streamable.NewHandler(f.s, &streamable.Options{StreamAfter: time.Millisecond, KeepAlive: time.Millisecond})
+	h := streamable.NewHandler(f.s, &streamable.Options{
+		StreamAfter: time.Millisecond, KeepAlive: time.Millisecond,
+		BodyTimeout: 20 * time.Microsecond, WriteTimeout: 20 * time.Microsecond, // which some of them meet
+	})
 	defer func() { _ = h.Close() }()
 	welcome := newGuard()
 	h.ServeHTTP(welcome, classic(0, "initialize", M{"protocolVersion": server.Version20251125, "capabilities": M{}}).request(t.Context(), 1))
