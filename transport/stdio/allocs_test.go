@@ -33,7 +33,7 @@ func TestAllocationsPerCall(t *testing.T) {
 	call := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}` + "\n")
 	require.Contains(t, string(exchange(call)), "hello")
 	got := testing.AllocsPerRun(500, func() { exchange(call) })
-	require.LessOrEqual(t, got, 12.0)
+	require.LessOrEqual(t, got, 13.0) // one is the goroutine's, when none is left to be used again
 	stop()
 	require.NoError(t, <-returned)
 }
