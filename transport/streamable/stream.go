@@ -324,10 +324,10 @@ func (st *stream) Answer(msg []byte, code int) {
 // Silence implements server.Reply. It must not wait for a Send to a client that does
 // not read: whoever holds mu then ends the stream when letting go of it.
 func (st *stream) Silence() {
+	st.silenced.Store(true)
 	// The handler that has just been woken goes first: whoever ends the response would take
 	// its place.
 	runtime.Gosched()
-	st.silenced.Store(true)
 	st.settleSilence()
 }
 
