@@ -59,7 +59,7 @@ type Options struct {
 	MaxBody int64
 
 	// BodyTimeout is how long the body of a request may take to arrive; then it is
-	// answered 400 and the connection closed. An http.Server with a ReadTimeout of its
+	// answered 400 and the connection closed, over HTTP/2 only the request's stream. An http.Server with a ReadTimeout of its
 	// own is left to that. 0: 30 s; negative: no bound.
 	BodyTimeout time.Duration
 

@@ -249,8 +249,16 @@ func (p *post) readUntil(t time.Time) {
 	_ = http.NewResponseController(p.w).SetReadDeadline(t) // or not supported: then the body may take its time
 }
 
+// hangUp ends the connection with the response: what is left of the body must not be read,
+// nor taken for a request. Over HTTP/2 it is a stream of its own, and ends alone.
+func (p *post) hangUp() {
+	if p.r.ProtoMajor == 1 {
+		p.w.Header().Set("Connection", "close")
+	}
+}
+
 func (h *Handler) tooLarge(p *post) {
-	p.w.Header().Set("Connection", "close") // rather than reading what is left
+	p.hangUp()
 	refuse(p.w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", h.options.MaxBody))
 }
 
@@ -262,6 +270,6 @@ func (h *Handler) incomplete(p *post, err error) {
 		return
 	}
 	h.options.Logger.Debug("request body ended early", "error", err)
-	p.w.Header().Set("Connection", "close") // what is left of it must not be taken for a request
+	p.hangUp()
 	refuse(p.w, http.StatusBadRequest, "the body is incomplete")
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
 	"runtime"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/heedmcp/heed/cancellation"
 	"github.com/heedmcp/heed/server"
+	"github.com/heedmcp/heed/servercontext"
 	"github.com/heedmcp/heed/transport/streamable"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -119,6 +121,69 @@ func TestAnOperatorsCancelIsAnsweredWhileTheHandlerGoesOn(t *testing.T) {
 			require.Contains(t, (<-done).body, "enough")
 			require.Equal(t, 200, e.do(modernTool(2, "echo", M{"text": "x"})).status)
 			close(f.release)
+		})
+	}
+}
+
+// A client that reads nothing is given up, and its call cancelled. Over HTTP/2 that ends its own stream, and
+// the connection serves what comes next.
+func TestCase36_AStalledReaderIsGivenUpOnEverySocket(t *testing.T) {
+	for proto, http2 := range protocols {
+		t.Run(proto, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, &server.Options{ProgressInterval: -1})
+			gone := make(chan error, 1)
+			server.MustAddTool(f.s, &mcp.Tool{Name: "talk"}, func(ctx context.Context, req *servercontext.Request, _ struct{}) (string, error) {
+				text := strings.Repeat("x", 64<<10)
+				for i := range 10_000 { // more than any buffer holds
+					if err := req.Progress(ctx, float64(i+1), 0, text); err != nil {
+						gone <- err
+						return "", err
+					}
+				}
+				gone <- nil
+				return "", nil
+			})
+			e := onSockets(t, f, &streamable.Options{WriteTimeout: 2 * time.Second}, http2)
+			resp, err := e.send(modern(1, "tools/call", M{"name": "talk", "arguments": M{}, "_meta": progress(1)}))
+			require.NoError(t, err)
+			require.ErrorIs(t, <-gone, cancellation.ErrCancelled)
+			require.Equal(t, cancellation.Disconnect, (<-f.done).Origin)
+			require.Equal(t, 200, e.do(modernTool(2, "echo", M{"text": "x"})).status)
+			_, err = io.Copy(io.Discard, resp.Body)
+			require.Error(t, err, "it breaks off")
+			require.NoError(t, resp.Body.Close())
+		})
+	}
+}
+
+// A body that is refused takes its connection along, but over HTTP/2, where others share it.
+func TestARefusedBodyOnEverySocket(t *testing.T) {
+	for proto, http2 := range protocols {
+		t.Run(proto, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, nil)
+			e := onSockets(t, f, &streamable.Options{MaxBody: 10_000, BodyTimeout: 2 * time.Second}, http2)
+			reused := func() (reused bool) {
+				c := modernTool(1, "echo", M{"text": "x"})
+				c.ctx = httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }})
+				require.Equal(t, 200, e.do(c).status)
+				return reused
+			}
+			reused()
+			require.Equal(t, http.StatusRequestEntityTooLarge, e.do(modernTool(1, "echo", M{"text": strings.Repeat("x", 10_000)})).status)
+			require.Equal(t, http2, reused())
+
+			body, stalled := io.Pipe() // and then nothing comes
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.url, body)
+			require.NoError(t, err)
+			r.Header = modernTool(1, "echo", M{"text": "x"}).header
+			resp, err := e.client.Do(r)
+			require.NoError(t, err)
+			require.Equal(t, http.StatusBadRequest, resp.StatusCode)
+			require.NoError(t, resp.Body.Close())
+			require.NoError(t, stalled.Close())
+			require.Equal(t, http2, reused())
 		})
 	}
 }
