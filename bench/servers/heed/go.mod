@@ -3,7 +3,7 @@ module bench-heed
 go 1.25.0
 
 require (
-	benchutil v0.0.0
+	contract v0.0.0
 	github.com/heedmcp/heed v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 )
@@ -27,6 +27,6 @@ require (
 )
 
 replace (
-	benchutil => ../../benchutil
+	contract => ../../contract
 	github.com/heedmcp/heed => ../../..
 )

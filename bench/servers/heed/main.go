@@ -7,7 +7,7 @@ import (
 	"log"
 	"net/http"
 
-	bu "benchutil"
+	"contract"
 
 	"github.com/heedmcp/heed/cancellation"
 	"github.com/heedmcp/heed/server"
@@ -17,25 +17,25 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func newServer(f bu.Flags) *server.Server {
+func newServer(f contract.Flags) *server.Server {
 	o := &server.Options{}
 	if f.Max {
 		o.MaxInFlight = -1
 	}
 	s := server.New(&mcp.Implementation{Name: "bench-heed", Version: "1.0.0"}, o)
 	server.MustAddTool(s, &mcp.Tool{Name: "echo", Description: "echo text"},
-		func(ctx context.Context, req *servercontext.Request, in bu.EchoArgs) (string, error) {
+		func(ctx context.Context, req *servercontext.Request, in contract.EchoArgs) (string, error) {
 			return in.Text, nil
 		})
 	server.MustAddTool(s, &mcp.Tool{Name: "wait", Description: "wait until cancelled or ms elapsed"},
-		func(ctx context.Context, req *servercontext.Request, in bu.WaitArgs) (string, error) {
-			if bu.Wait(ctx, in.Ms, in.Tag) {
+		func(ctx context.Context, req *servercontext.Request, in contract.WaitArgs) (string, error) {
+			if contract.Wait(ctx, in.Ms, in.Tag) {
 				return "", ctx.Err()
 			}
 			return "done", nil
 		})
 	server.MustAddTool(s, &mcp.Tool{Name: "progress", Description: "send n progress notifications"},
-		func(ctx context.Context, req *servercontext.Request, in bu.ProgressArgs) (string, error) {
+		func(ctx context.Context, req *servercontext.Request, in contract.ProgressArgs) (string, error) {
 			for i := 1; i <= in.N; i++ {
 				if err := req.Progress(ctx, float64(i), float64(in.N), ""); err != nil {
 					return "", err
@@ -44,35 +44,35 @@ func newServer(f bu.Flags) *server.Server {
 			return "done", nil
 		})
 	server.MustAddTool(s, &mcp.Tool{Name: "sample", Description: "nested sampling"},
-		func(ctx context.Context, req *servercontext.Request, in bu.SampleArgs) (string, error) {
-			bu.Log('S', bu.Now(), in.Tag)
+		func(ctx context.Context, req *servercontext.Request, in contract.SampleArgs) (string, error) {
+			contract.Log('S', contract.Now(), in.Tag)
 			res, err := req.CreateMessage(ctx, &mcp.CreateMessageParams{
 				Messages:  []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "hi"}}},
 				MaxTokens: 10,
 			})
-			bu.Sampled(ctx, in.Tag, err)
+			contract.Sampled(ctx, in.Tag, err)
 			if err != nil {
 				return "", err
 			}
 			return res.Model, nil
 		})
 	server.MustAddTool(s, &mcp.Tool{Name: "hooks", Description: "hooks on the token"},
-		func(ctx context.Context, req *servercontext.Request, in bu.HooksArgs) (string, error) {
-			bu.Hooks(ctx, in.N, in.Tag, func(hook func()) {
+		func(ctx context.Context, req *servercontext.Request, in contract.HooksArgs) (string, error) {
+			contract.Hooks(ctx, in.N, in.Tag, func(hook func()) {
 				req.Token().OnCancel(func(*cancellation.Error) { hook() })
 			})
 			return "", ctx.Err()
 		})
 	server.MustAddTool(s, &mcp.Tool{Name: "touch", Description: "change the list of tools"},
-		func(ctx context.Context, req *servercontext.Request, in bu.NoArgs) (string, error) {
+		func(ctx context.Context, req *servercontext.Request, in contract.NoArgs) (string, error) {
 			return "done", server.AddTool(s, &mcp.Tool{Name: "touched", Description: "one more"},
-				func(ctx context.Context, req *servercontext.Request, in bu.EchoArgs) (string, error) {
+				func(ctx context.Context, req *servercontext.Request, in contract.EchoArgs) (string, error) {
 					return in.Text, nil
 				})
 		})
 	for i := range f.Tools {
 		server.MustAddTool(s, &mcp.Tool{Name: fmt.Sprintf("tool-%d", i), Description: "one of many"},
-			func(ctx context.Context, req *servercontext.Request, in bu.EchoArgs) (string, error) {
+			func(ctx context.Context, req *servercontext.Request, in contract.EchoArgs) (string, error) {
 				return in.Text, nil
 			})
 	}
@@ -93,17 +93,17 @@ func (*kept) Silence()                   {}
 func (k *kept) Answer(msg []byte, _ int) { k.answer = append(k.answer[:0], msg...) }
 
 // core answers in memory: from the bytes of a request to those of its answer.
-func core(s *server.Server, f bu.Flags) {
+func core(s *server.Server, f contract.Flags) {
 	ss := s.Open(context.Background(), server.SessionOptions{Version: server.Version20251125})
 	k := &kept{}
-	bu.Core(f.Core, func() []byte {
-		ss.Receive([]byte(bu.ListTools), k, nil, func(c *server.Call) { c.Run() })
+	contract.Core(f.Core, func() []byte {
+		ss.Receive([]byte(contract.ListTools), k, nil, func(c *server.Call) { c.Run() })
 		return k.answer
 	})
 }
 
 func main() {
-	f := bu.Parse()
+	f := contract.Parse()
 	s := newServer(f)
 	if f.Core > 0 {
 		core(s, f)
@@ -121,5 +121,5 @@ func main() {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", streamable.NewHandler(s, o))
-	log.Fatal(bu.Listen(f, mux))
+	log.Fatal(contract.Listen(f, mux))
 }
