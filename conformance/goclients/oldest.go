@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -64,5 +65,9 @@ type printf struct{ *complaints }
 func (printf) Infof(string, ...any) {}
 
 func (p printf) Errorf(format string, args ...any) {
-	_ = p.Handle(context.Background(), slog.NewRecord(time.Now(), slog.LevelError, fmt.Sprintf(format, args...), 0))
+	line := fmt.Sprintf(format, args...)
+	if strings.Contains(line, os.ErrClosed.Error()) {
+		return // it reads on for a moment from a pipe that it has closed itself
+	}
+	_ = p.Handle(context.Background(), slog.NewRecord(time.Now(), slog.LevelError, line, 0))
 }

@@ -166,8 +166,11 @@ input.on('line', (line) => {
     }
   }
 });
-input.on('close', () => {
+// Clients end it by closing its input, by a signal, or by both at once.
+function end() {
   if (fault !== 'no-exit') process.exit(fault === 'bad-exit' ? 3 : 0);
   setInterval(() => {}, 1000);
-  process.on('SIGTERM', () => {});
-});
+}
+input.on('close', end);
+process.on('SIGINT', end);
+process.on('SIGTERM', end);

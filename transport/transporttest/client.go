@@ -306,8 +306,11 @@ func (c *client) patience() time.Duration {
 	case <-c.stream.Ended():
 		return c.p.limits.Prompt
 	default:
-		return 0
 	}
+	if _, ending := c.p.log.Find(0, isStreamEnd); ending { // noted just before that channel is closed
+		return c.p.limits.Prompt
+	}
+	return 0
 }
 
 // lastWords is what a server has to say that is gone, or nothing.

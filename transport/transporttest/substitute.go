@@ -60,10 +60,12 @@ func (c *client) outputEnd() string {
 	default:
 		return ""
 	}
-	e, _ := c.p.log.Find(0, func(e wire.Entry) bool { return e.Kind == wire.Closed && e.Stream == wire.StreamName })
+	e, _ := c.p.log.Find(0, isStreamEnd)
 	_, why, found := strings.Cut(e.Text, ": ")
 	if !found {
 		return "; its output has ended"
 	}
 	return "; its output is read no further: " + why
 }
+
+func isStreamEnd(e wire.Entry) bool { return e.Kind == wire.Closed && e.Stream == wire.StreamName }
