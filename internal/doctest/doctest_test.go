@@ -40,21 +40,32 @@ func pages(t *testing.T) []string {
 	return all
 }
 
-func TestEverySnippetIsItsSource(t *testing.T) {
+func TestEverySnippetIsItsSource(t *testing.T) { requireInStep(t, doctest.Snippets) }
+
+// quoting is a snippet or a table.
+type quoting interface {
+	Quoted() doctest.Quotation
+	Want(root string) (string, error)
+	In(page []byte, text string) []byte
+}
+
+// requireInStep compares all that pages quote with its source, or rewrites it.
+func requireInStep[Q quoting](t *testing.T, of func(path string, page []byte) []Q) {
 	for _, path := range pages(t) {
 		page, err := os.ReadFile(path)
 		require.NoError(t, err)
 		updated := page
-		for _, s := range slices.Backward(doctest.Snippets(path, page)) {
-			want, err := s.Want(root)
-			if !assert.NoError(t, err, "%s:%s", s.Page, s.Line) {
+		for _, q := range slices.Backward(of(path, page)) {
+			has := q.Quoted()
+			want, err := q.Want(root)
+			if !assert.NoError(t, err, "%s:%s", has.Page, has.Line) {
 				continue
 			}
 			if *update {
-				updated = s.In(updated, want)
+				updated = q.In(updated, want)
 				continue
 			}
-			assert.Equal(t, want, s.Fence, "%s:%s is not what %s has; run with -update", s.Page, s.Line, s.Source)
+			assert.Equal(t, want, has.Text, "%s:%s is not what %s has; run with -update", has.Page, has.Line, has.Source)
 		}
 		if *update && string(updated) != string(page) {
 			require.NoError(t, os.WriteFile(path, updated, 0o644))
@@ -97,7 +108,7 @@ func TestSnippetsAreFoundAndCut(t *testing.T) {
 	found := doctest.Snippets("p.md", page)
 	require.Len(t, found, 1)
 	assert.Equal(t, "a.go#r", found[0].Source)
-	assert.Equal(t, "x := 1\n", found[0].Fence)
+	assert.Equal(t, "x := 1\n", found[0].Text)
 	assert.Equal(t, "3", found[0].Line)
 	assert.Equal(t, strings.Replace(string(page), "x := 1", "y := 2", 1), string(found[0].In(page, "y := 2\n")))
 

@@ -9,12 +9,7 @@ import (
 )
 
 // Snippet is a fence in a page that claims to be a region of a source file.
-type Snippet struct {
-	Page, Line string // where it stands: the page's path, and a line number
-	Source     string // path#region
-	Fence      string // its text
-	start, end int    // of the text in the page
-}
+type Snippet struct{ Quotation }
 
 var marked = regexp.MustCompile("(?m)^<!-- snippet: (\\S+) -->\n+```[a-z]*\n((?s:.*?))^```")
 
@@ -22,22 +17,9 @@ var marked = regexp.MustCompile("(?m)^<!-- snippet: (\\S+) -->\n+```[a-z]*\n((?s
 func Snippets(path string, page []byte) []Snippet {
 	var all []Snippet
 	for _, m := range marked.FindAllSubmatchIndex(page, -1) {
-		all = append(all, Snippet{
-			Page:   path,
-			Line:   fmt.Sprint(strings.Count(string(page[:m[0]]), "\n") + 1),
-			Source: string(page[m[2]:m[3]]),
-			Fence:  string(page[m[4]:m[5]]),
-			start:  m[4],
-			end:    m[5],
-		})
+		all = append(all, Snippet{quotation(path, page, m[0], [2]int(m[2:4]), [2]int(m[4:6]))})
 	}
 	return all
-}
-
-// In returns the page with another text in the snippet's fence. Of several
-// snippets of a page the last must be replaced first.
-func (s Snippet) In(page []byte, text string) []byte {
-	return []byte(string(page[:s.start]) + text + string(page[s.end:]))
 }
 
 // Want returns what the snippet's source has in its place, below root.

@@ -8,13 +8,10 @@ import (
 	"strings"
 )
 
-// A Table in a page claims to be some rows of another page's table.
+// A Table in a page claims to be some rows of another page's table: of the first one under a heading.
 type Table struct {
-	Page, Line string   // where it stands: the page's path, and a line number
-	Source     string   // path#anchor of the heading above the other table
-	Rows       []string // first cells of the rows that are quoted; none: every row
-	Text       string   // the table, as it stands
-	start, end int      // of Text in the page
+	Quotation
+	Rows []string // first cells of the rows that are quoted; none: every row
 }
 
 var quoted = regexp.MustCompile(`(?m)^<!-- table: (\S+)\s((?s:.*?))-->\n+((?:\|.*\n)*)`)
@@ -23,14 +20,7 @@ var quoted = regexp.MustCompile(`(?m)^<!-- table: (\S+)\s((?s:.*?))-->\n+((?:\|.
 func Tables(path string, page []byte) []Table {
 	var all []Table
 	for _, m := range quoted.FindAllSubmatchIndex(page, -1) {
-		t := Table{
-			Page:   path,
-			Line:   fmt.Sprint(strings.Count(string(page[:m[0]]), "\n") + 1),
-			Source: string(page[m[2]:m[3]]),
-			Text:   string(page[m[6]:m[7]]),
-			start:  m[6],
-			end:    m[7],
-		}
+		t := Table{Quotation: quotation(path, page, m[0], [2]int(m[2:4]), [2]int(m[6:8]))}
 		for row := range strings.Lines(string(page[m[4]:m[5]])) {
 			if row = strings.TrimSpace(row); row != "" {
 				t.Rows = append(t.Rows, row)
@@ -41,13 +31,12 @@ func Tables(path string, page []byte) []Table {
 	return all
 }
 
-// In returns the page with another text in the table's place. Of several tables of a
-// page the last must be replaced first.
+// In is Quotation.In for a table that may not be there yet: what follows its mark then stands apart.
 func (t Table) In(page []byte, text string) []byte {
 	if t.Text == "" {
-		text += "\n" // there is none yet, and what follows stands apart
+		text += "\n"
 	}
-	return []byte(string(page[:t.start]) + text + string(page[t.end:]))
+	return t.Quotation.In(page, text)
 }
 
 // Want returns what the other page, below root, has in the table's place: the head of the

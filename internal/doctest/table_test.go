@@ -3,7 +3,6 @@ package doctest_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,27 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryQuotedTableIsItsSource(t *testing.T) {
-	for _, path := range pages(t) {
-		page, err := os.ReadFile(path)
-		require.NoError(t, err)
-		updated := page
-		for _, table := range slices.Backward(doctest.Tables(path, page)) {
-			want, err := table.Want(root)
-			if !assert.NoError(t, err, "%s:%s", table.Page, table.Line) {
-				continue
-			}
-			if *update {
-				updated = table.In(updated, want)
-				continue
-			}
-			assert.Equal(t, want, table.Text, "%s:%s is not what %s has; run with -update", table.Page, table.Line, table.Source)
-		}
-		if *update && string(updated) != string(page) {
-			require.NoError(t, os.WriteFile(path, updated, 0o644))
-		}
-	}
-}
+func TestEveryQuotedTableIsItsSource(t *testing.T) { requireInStep(t, doctest.Tables) }
 
 func TestTablesAreQuoted(t *testing.T) {
 	dir := t.TempDir()
