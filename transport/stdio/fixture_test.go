@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -62,7 +63,13 @@ func newFixture(o *server.Options) *fixture {
 	} {
 		server.MustAddTool(f.Server, &mcp.Tool{Name: name}, f.count(handler))
 	}
+	server.MustAddTool(f.Server, &mcp.Tool{Name: "begun"}, f.told)
 	return f
+}
+
+// told tells how many handlers have begun, itself not counted.
+func (f *fixture) told(context.Context, *servercontext.Request, toolInput) (string, error) {
+	return strconv.FormatInt(f.begun.Load(), 10), nil
 }
 
 func (f *fixture) count(handler tool) tool {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -77,11 +78,16 @@ func (p *process) signal(sig os.Signal) {
 	require.NoError(p.t, p.cmd.Process.Signal(sig))
 }
 
-// begun waits until the server has read all that was sent to it.
-func (p *process) begun() {
+// begun waits until n handlers have begun. That a later request was answered would only
+// tell that their calls were read.
+func (p *process) begun(n int) {
 	p.t.Helper()
-	p.line(`{"jsonrpc":"2.0","id":"begun","method":"ping"}`)
-	p.answer(`"begun"`)
+	for {
+		p.call(`"begun"`, "begun", "")
+		if p.answer(`"begun"`).text() == strconv.Itoa(n) {
+			return
+		}
+	}
 }
 
 func TestCase37_ProcessEndsWithItsInput(t *testing.T) {
@@ -114,7 +120,7 @@ func TestCase37_ProcessEndsWhateverHandlersDo(t *testing.T) {
 	p.initialize()
 	p.call(1, "ignore", "")
 	p.call(2, "wait", "")
-	p.begun()
+	p.begun(2)
 	require.NoError(t, p.w.Close())
 	assert.Equal(t, 1, p.wait())
 	assert.Contains(t, p.stderr.String(), "handlers are still running")
@@ -139,7 +145,7 @@ func TestCase38_CancelDirectlyBeforeTheEnd(t *testing.T) {
 				p := start(t, "", nil)
 				p.initialize()
 				p.call(1, "wait", "")
-				p.begun()
+				p.begun(1)
 				p.cancel(1)
 				end(p)
 				require.Zero(t, p.wait(), p.stderr)
@@ -159,7 +165,7 @@ func TestCase39_SignalsEndTheProcess(t *testing.T) {
 		p := start(t, "hasty", nil)
 		p.initialize()
 		p.call(1, "wait", "")
-		p.begun()
+		p.begun(1)
 		p.signal(sig)
 		require.Zero(t, p.wait(), p.stderr)
 		m := p.answer(1)
@@ -172,7 +178,7 @@ func TestSecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	p := start(t, "patient", nil)
 	p.initialize()
 	p.call(1, "ignore", "")
-	p.begun()
+	p.begun(1)
 	p.signal(os.Interrupt)
 	for refused := false; !refused; { // until the first has been seen
 		p.call(2, "echo", "")
@@ -218,7 +224,7 @@ func TestClientThatDiesTakesBothOutputsAlong(t *testing.T) {
 	errW.Close()
 	p.initialize()
 	p.call(1, "wait", "")
-	p.begun()
+	p.begun(1)
 	errR.Close()
 	p.out.Close()
 	p.call(2, "stray", "") // writes to descriptor 2, which must not kill the process
@@ -229,7 +235,7 @@ func TestBrokenPipeIsADisconnect(t *testing.T) {
 	p := start(t, "hasty", nil)
 	p.initialize()
 	p.call(1, "wait", "")
-	p.begun()
+	p.begun(1)
 	p.out.Close()
 	p.line(`no message`)
 	assert.Equal(t, 1, p.wait())
