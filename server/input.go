@@ -93,7 +93,7 @@ func (c *Call) openRetry() (*sealed, error) {
 	if !ok {
 		return nil, errors.New("params.requestState must be a string")
 	}
-	state, err := c.server.sealer.open(text, c.principal(), requestDigest(c.method.name, c.params.all), time.Now())
+	state, err := c.server.sealer.open(text, c.principal(), c.digest, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (c *Call) requireInput(result any, err error) (any, error) {
 	required := &inputRequired{requests: asked, meta: meta}
 	if state != "" {
 		required.state, err = c.server.sealer.seal(sealed{
-			State: state, Principal: c.principal(), Request: requestDigest(c.method.name, c.params.all),
+			State: state, Principal: c.principal(), Request: c.digest(),
 			Expires: time.Now().Add(c.server.options.StateLifetime).Unix(),
 		})
 		if err != nil {

@@ -272,8 +272,7 @@ func (op *operation) park() {
 	}
 	var err error
 	required.state, err = s.sealer.seal(sealed{
-		Operation: op.id, Round: op.round, Principal: c.principal(),
-		Request: requestDigest(c.method.name, c.params.all),
+		Operation: op.id, Round: op.round, Principal: c.principal(), Request: c.digest(),
 	})
 	op.current = nil
 	round := op.round // a timer that was stopped too late must not end a later one

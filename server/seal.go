@@ -77,8 +77,9 @@ func (s *sealer) seal(v sealed) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.ciphers[0].Seal(nil, nil, plain, sealContext)), nil
 }
 
-// open returns what was sealed, for the same principal and request only.
-func (s *sealer) open(text, principal string, request []byte, now time.Time) (*sealed, error) {
+// open returns what was sealed, for the same principal and request only. What is not sealed costs no more than
+// a look at it: request, which digests the request, is called for the rest.
+func (s *sealer) open(text, principal string, request func() []byte, now time.Time) (*sealed, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(raw) != base64.RawURLEncoding.DecodedLen(len(text)) { // line breaks are skipped
 		return nil, errState
@@ -90,7 +91,7 @@ func (s *sealer) open(text, principal string, request []byte, now time.Time) (*s
 		}
 		var v sealed
 		if json.Unmarshal(plain, &v) != nil || v.Principal != principal ||
-			string(v.Request) != string(request) || v.Operation == "" && now.Unix() >= v.Expires {
+			v.Operation == "" && now.Unix() >= v.Expires || string(v.Request) != string(request()) {
 			return nil, errState
 		}
 		return &v, nil
@@ -98,52 +99,12 @@ func (s *sealer) open(text, principal string, request []byte, now time.Time) (*s
 	return nil, errState
 }
 
-// requestDigest is what a retry must have in common with its first round: the
-// method and all parameters but those of the retry itself. It does not depend
-// on the order or spelling in which a client writes them.
-func requestDigest(method string, params []byte) []byte {
+// digest is what a retry must have in common with its first round: the method and all parameters
+// but those of the retry itself. It does not depend on the order or spelling in which a client writes them.
+func (c *Call) digest() []byte {
 	h := sha256.New()
-	h.Write([]byte(method))
-	rest := map[string]json.RawMessage{}
-	for name, value := range jsonrpc.Members(params) {
-		switch name {
-		case "_meta", "inputResponses", "requestState":
-		default:
-			rest[name] = canonical(value)
-		}
-	}
-	b, err := json.Marshal(rest) // sorts the names
-	if err == nil {
-		h.Write([]byte{0})
-		h.Write(b)
-	}
+	h.Write([]byte(c.method.name))
+	h.Write([]byte{0})
+	h.Write(jsonrpc.AppendCanonical(nil, c.params.all, "_meta", "inputResponses", "requestState"))
 	return h.Sum(nil)
-}
-
-func canonical(raw []byte) []byte {
-	switch {
-	case len(raw) > 0 && raw[0] == '{':
-		members := map[string]json.RawMessage{}
-		for name, value := range jsonrpc.Members(raw) {
-			members[name] = canonical(value)
-		}
-		if b, err := json.Marshal(members); err == nil {
-			return b
-		}
-	case len(raw) > 0 && raw[0] == '[':
-		var elements []json.RawMessage
-		if json.Unmarshal(raw, &elements) == nil {
-			for i := range elements {
-				elements[i] = canonical(elements[i])
-			}
-			if b, err := json.Marshal(elements); err == nil {
-				return b
-			}
-		}
-	case len(raw) > 0 && raw[0] == '"':
-		if text, ok := jsonrpc.Unquote(raw); ok {
-			return jsonrpc.AppendString(nil, text)
-		}
-	}
-	return raw
 }

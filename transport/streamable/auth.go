@@ -55,8 +55,10 @@ type challenge struct {
 
 // Wrap returns a handler that passes on to next what has a good token, with the
 // token's auth.TokenInfo in the request's context, where the official SDK's
-// auth.TokenInfoFromContext finds it.
-func (a *Auth) Wrap(next http.Handler) http.Handler {
+// auth.TokenInfoFromContext finds it. The body of what it refuses has the default of Options.BodyTimeout to arrive.
+func (a *Auth) Wrap(next http.Handler) http.Handler { return a.wrap(next, defaultBodyTimeout) }
+
+func (a *Auth) wrap(next http.Handler, bodyTimeout time.Duration) http.Handler {
 	// Only the official middleware can put a TokenInfo where the official SDK looks for it. It
 	// is told what was found out here, and has nothing left to refuse.
 	inject := auth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
@@ -65,6 +67,7 @@ func (a *Auth) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, refused := a.verify(r)
 		if refused != nil {
+			unread(w, r, bodyTimeout)
 			a.refuse(w, refused, jsonrpc.ID{})
 			return
 		}

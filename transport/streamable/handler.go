@@ -52,7 +52,7 @@ func NewHandler(s *server.Server, o *Options) *Handler {
 	h.lulls.init(watchAfter)
 	h.serve = http.HandlerFunc(h.route)
 	if a := h.options.Auth; a != nil {
-		h.serve = a.Wrap(h.serve)
+		h.serve = a.wrap(h.serve, h.options.BodyTimeout)
 	}
 	return h
 }
@@ -60,15 +60,18 @@ func NewHandler(s *server.Server, o *Options) *Handler {
 // ServeHTTP checks where a request comes from and serves it.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !h.hostAllowed(r) {
+		h.unread(w, r)
 		refuse(w, http.StatusForbidden, "the Host header names no host of this server")
 		return
 	}
 	origin, present, ok := h.originOf(r)
 	if !ok {
+		h.unread(w, r)
 		refuse(w, http.StatusForbidden, "requests from this origin are not allowed")
 		return
 	}
 	if h.options.CORS != nil && h.options.CORS.serve(w, r, origin, present) {
+		h.unread(w, r)
 		return
 	}
 	h.serve.ServeHTTP(w, r)
@@ -81,21 +84,28 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request) {
 		h.servePost(w, r)
 	case http.MethodGet:
 		if !h.hasSession(r) {
+			h.unread(w, r)
 			methodNotAllowed(w, http.MethodPost)
 			return
 		}
-		h.serveGet(w, r)
+		if h.skipBody(w, r) {
+			h.serveGet(w, r)
+		}
 	case http.MethodDelete:
 		if !h.hasSession(r) {
+			h.unread(w, r)
 			methodNotAllowed(w, http.MethodPost)
 			return
 		}
-		h.serveDelete(w, r)
+		if h.skipBody(w, r) {
+			h.serveDelete(w, r)
+		}
 	default:
 		allow := http.MethodPost
 		if h.handshake && !h.options.NoSessions {
 			allow = "GET, POST, DELETE"
 		}
+		h.unread(w, r)
 		methodNotAllowed(w, allow)
 	}
 }
