@@ -102,7 +102,7 @@ func (plan Plan) inSetting(ctx context.Context, t *Target, s *survey) []Verdict 
 					verdicts[i] = Verdict{Rule: rule, Setting: s.setting, Status: Error, Reason: "the check was ended"}
 					return
 				}
-				verdicts[i] = judge(ctx, t, s, s.setting, rule)
+				verdicts[i] = judge(ctx, t, s, rule)
 			}()
 		}
 	}()

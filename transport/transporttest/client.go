@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/heedmcp/heed/transport/transporttest/wire"
@@ -41,7 +40,7 @@ type client struct {
 	capabilities string // as JSON
 	welcome      wire.Message
 
-	lastID atomic.Int64
+	lastID int64 // of a request
 }
 
 // open connects a client and shakes hands where that is done.
@@ -79,8 +78,7 @@ func (p *probe) connect(version, capabilities string) *client {
 	if endpoint.Close != nil {
 		p.onClean(endpoint.Close)
 	}
-	c := p.another(endpoint, version, capabilities)
-	return c
+	return p.another(endpoint, version, capabilities)
 }
 
 func (p *probe) dial(version, capabilities string) *client {
@@ -127,10 +125,17 @@ func (p *probe) another(endpoint *Endpoint, version, capabilities string) *clien
 
 // sibling is a client of its own of the same HTTP endpoint.
 func (c *client) sibling() *client {
-	d := &client{p: c.p, life: c.life, http: c.http, other: c.other, version: c.version, capabilities: c.capabilities}
-	d.lastID.Store(c.lastID.Load() + 1000)
+	d := c.twin()
 	d.shakeHands()
 	return d
+}
+
+// twin is connected as c is, has no session, and gives its requests other ids.
+func (c *client) twin() *client {
+	return &client{
+		p: c.p, life: c.life, stream: c.stream, http: c.http, other: c.other,
+		version: c.version, capabilities: c.capabilities, lastID: c.lastID + 1000,
+	}
 }
 
 // initializeParams are what initialize says.
@@ -215,17 +220,13 @@ func (c *client) post(body []byte, method, name string, control bool) *wire.Exch
 		h["Accept"] = []string{acceptJSON}
 	}
 	if control {
-		h["Accept"] = []string{acceptBoth}
-		if c.p.setting.json() {
-			h["Accept"] = []string{acceptJSON}
-		}
 		return c.http.DoControl(http.MethodPost, h, body)
 	}
 	return c.http.Do(http.MethodPost, h, body)
 }
 
-// notify sends a notification. Over HTTP it waits until it was accepted, and returns
-// the exchange.
+// notify sends a notification, with params as JSON text, "" for none. Over HTTP it waits until
+// the POST is answered, and returns the exchange.
 func (c *client) notify(method, params string, control bool) *wire.Exchange {
 	text := fmt.Sprintf(`{"jsonrpc":"2.0","method":%q}`, method)
 	if params != "" {
@@ -306,11 +307,8 @@ func (c *client) patience() time.Duration {
 	case <-c.stream.Ended():
 		return c.p.limits.Prompt
 	default:
+		return 0
 	}
-	if _, ending := c.p.log.Find(0, isStreamEnd); ending { // noted just before that channel is closed
-		return c.p.limits.Prompt
-	}
-	return 0
 }
 
 // lastWords is what a server has to say that is gone, or nothing.

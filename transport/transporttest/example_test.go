@@ -76,7 +76,6 @@ func ExampleCommand() {
 		Calls: map[transporttest.Need]transporttest.Call{
 			transporttest.NeedSlow: {Tool: "export", Arguments: []byte(`{"format":"csv"}`)},
 		},
-		Limits: transporttest.Limits{},
 	}
 	fmt.Println(target.Calls[transporttest.NeedSlow].Tool)
 	// Output: export

@@ -3,7 +3,6 @@ package transporttest_test
 import (
 	"flag"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -103,9 +102,6 @@ func TestBrokenWithoutFaultIsGood(t *testing.T) {
 // No rule is without a mutant.
 func TestEachRuleHasAMutant(t *testing.T) {
 	known := map[string]bool{}
-	var mu sync.Mutex
-	mu.Lock()
-	defer mu.Unlock()
 	for _, m := range slices.Concat(mutants(), taskMutants()) {
 		known[m.rule] = true
 	}

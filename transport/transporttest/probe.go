@@ -25,19 +25,19 @@ type probe struct {
 
 	verdict  Verdict
 	cleanups []func() // in the order of their making
-	tags     atomic.Int64
+	tags     int64    // the last that was given
 }
 
 // tagsOfAll makes tags that differ between all probes of a process, which may
 // talk to the same server.
 var tagsOfAll atomic.Int64
 
-// judge runs a rule in a setting.
-func judge(ctx context.Context, t *Target, s *survey, setting Setting, rule Rule) Verdict {
+// judge runs a rule in the setting that the survey was made in.
+func judge(ctx context.Context, t *Target, s *survey, rule Rule) Verdict {
 	if why := s.lacks(rule.Needs); why != "" {
-		return Verdict{Rule: rule, Setting: setting, Status: Skip, Reason: why}
+		return Verdict{Rule: rule, Setting: s.setting, Status: Skip, Reason: why}
 	}
-	return runProbe(ctx, t, s, setting, rule)
+	return runProbe(ctx, t, s, s.setting, rule)
 }
 
 var errRuleTime = errors.New("the time for this rule is over")
@@ -50,7 +50,7 @@ func runProbe(ctx context.Context, t *Target, s *survey, setting Setting, rule R
 		ctx: ctx, target: t, limits: limits, setting: setting, survey: s, log: wire.NewLog(),
 		verdict: Verdict{Rule: rule, Setting: setting, Status: Pass},
 	}
-	p.tags.Store(tagsOfAll.Add(1) << 20)
+	p.tags = tagsOfAll.Add(1) << 20
 	began := time.Now()
 	p.ends = began.Add(limits.Rule)
 	p.over = time.AfterFunc(limits.Rule, func() {
@@ -114,4 +114,7 @@ func (p *probe) sleep(d time.Duration) {
 }
 
 // tag names something in this probe and no other.
-func (p *probe) tag() string { return fmt.Sprintf("t%d", p.tags.Add(1)) }
+func (p *probe) tag() string {
+	p.tags++
+	return fmt.Sprintf("t%d", p.tags)
+}

@@ -36,7 +36,8 @@ type option struct {
 // text makes the message.
 func (c *client) text(o *option) []byte {
 	if o.id == "" {
-		o.id = strconv.FormatInt(c.lastID.Add(1), 10)
+		c.lastID++
+		o.id = strconv.FormatInt(c.lastID, 10)
 		if o.control {
 			o.id = strconv.Quote("control-" + o.id)
 		}

@@ -76,7 +76,7 @@ func (c *client) nestedThenWaits() *work {
 	return c.fixture("cancel_nested", map[string]any{"kind": kinds[0].name, "then_ms": 60_000}).send()
 }
 
-// asking is a result that asks for input.
+// asksFor is a result that asks for input.
 type asksFor struct {
 	ResultType    string                     `json:"resultType"`
 	InputRequests map[string]json.RawMessage `json:"inputRequests"`

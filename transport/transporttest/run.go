@@ -37,7 +37,7 @@ func Run(t *testing.T, target *Target, o Options) {
 			for _, rule := range o.Rules {
 				if rule.Settings.Has(setting) {
 					t.Run(rule.Name, func(t *testing.T) {
-						o.bubble(t, func(t *testing.T) { o.show(t, judge(t.Context(), target, s, setting, rule)) })
+						o.bubble(t, func(t *testing.T) { o.show(t, judge(t.Context(), target, s, rule)) })
 					})
 				}
 			}

@@ -240,9 +240,9 @@ func malformedCancels(p *probe) {
 		`{}`, `{"requestId":null}`, `{"requestId":true}`, `{"requestId":{"id":1}}`, `{"requestId":[1]}`,
 		`{"reason":"no id"}`, `{"requestId":123456,"reason":7}`, `[]`, `["1"]`,
 	} {
-		c.notifyAnyhow("notifications/cancelled", params)
+		c.notify("notifications/cancelled", params, false)
 	}
-	c.notifyAnyhow("notifications/cancelled", "")
+	c.notify("notifications/cancelled", "", false)
 	c.fence("after malformed cancels")
 	for _, m := range c.received(since, func(m wire.Message) bool { return m.IsResponse() && m.ID != nil && string(m.ID) != "null" }) {
 		p.failf("a notification is answered: %.200s", m.Raw)
@@ -255,15 +255,6 @@ func malformedCancels(p *probe) {
 	w.untouched("after cancels that do not name it")
 	w.request.stop(stop)
 	w.stopped()
-}
-
-// notifyAnyhow sends a notification that need not be accepted.
-func (c *client) notifyAnyhow(method, params string) {
-	text := fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params)
-	if params == "" {
-		text = fmt.Sprintf(`{"jsonrpc":"2.0","method":%q}`, method)
-	}
-	c.deliver([]byte(text), method, false)
 }
 
 func cancelIsAccepted(p *probe) {

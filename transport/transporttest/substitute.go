@@ -60,12 +60,8 @@ func (c *client) outputEnd() string {
 	default:
 		return ""
 	}
-	e, _ := c.p.log.Find(0, isStreamEnd)
-	_, why, found := strings.Cut(e.Text, ": ")
-	if !found {
-		return "; its output has ended"
+	if err := c.stream.Err(); err != nil {
+		return "; its output is read no further: " + err.Error()
 	}
-	return "; its output is read no further: " + why
+	return "; its output has ended"
 }
-
-func isStreamEnd(e wire.Entry) bool { return e.Kind == wire.Closed && e.Stream == wire.StreamName }

@@ -21,12 +21,12 @@ type survey struct {
 	asTask  time.Duration              // how long the tool that becomes a task takes, when it is left alone
 	other   bool                       // there is a second principal
 	why     map[Need]string            // why there is no call for a need
-	end     bool
-	ask     bool // the service can be asked to end
+	end     bool                       // the end of the service can be seen
+	ask     bool                       // the service can be asked to end
 }
 
 // look makes the survey of a target in a setting. The error says why the server cannot
-// be served in it.
+// be tried in it.
 func look(ctx context.Context, t *Target, setting Setting) (*survey, error) {
 	s := &survey{setting: setting, tools: map[string]json.RawMessage{}, calls: map[Need]Call{}, why: map[Need]string{}}
 	v := runProbe(ctx, t, nil, setting, Rule{Name: "survey", run: s.make})
@@ -145,8 +145,10 @@ func (s *survey) measure(c *client) {
 	s.lasts = time.Since(began)
 	s.reports = r.reports(r.from) >= 2
 	const short = 800 * time.Millisecond
-	if words := c.lastWords(); !ok && words != "" {
-		c.p.errorf("%s with %s brings the server down%s", slow.Tool, slow.Arguments, words)
+	if !ok {
+		if words := c.lastWords(); words != "" {
+			c.p.errorf("%s with %s brings the server down%s", slow.Tool, slow.Arguments, words)
+		}
 	}
 	switch {
 	case !ok:

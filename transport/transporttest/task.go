@@ -200,9 +200,8 @@ func (t *task) unmoved(when string) {
 
 // asSomebodyElse is a client of the same endpoint with the headers of another principal.
 func (c *client) asSomebodyElse() *client {
-	d := &client{p: c.p, life: c.life, version: c.version, capabilities: c.capabilities}
+	d := c.twin()
 	d.http = &wire.HTTP{Log: c.p.log, URL: c.http.URL, Transport: c.http.Transport, Header: c.other}
-	d.lastID.Store(c.lastID.Load() + 1000)
 	return d
 }
 
@@ -220,8 +219,8 @@ func (s *survey) measureTask(c *client) {
 		s.calls[NeedTask] = given
 	}
 	began := time.Now()
-	knowing := &client{p: c.p, life: c.life, stream: c.stream, http: c.http, version: c.version, capabilities: taskCapability}
-	knowing.lastID.Store(c.lastID.Load() + 1000)
+	knowing := c.twin()
+	knowing.capabilities = taskCapability
 	w := &work{c: knowing, o: call(given.Tool, given.Arguments)}
 	t := w.tryTask()
 	if t == nil {

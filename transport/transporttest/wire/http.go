@@ -73,12 +73,17 @@ func (h *HTTP) do(method string, header http.Header, body []byte, control bool) 
 }
 
 func (x *Exchange) run(ctx context.Context, h *HTTP, method string, header http.Header, body []byte) {
-	defer close(x.done)
-	defer x.cancel()
+	err := x.exchange(ctx, h, method, header, body)
+	x.cancel()
+	x.end(err)
+}
+
+// exchange sends the request and logs the response. The error is why there is none, or why it
+// is not whole.
+func (x *Exchange) exchange(ctx context.Context, h *HTTP, method string, header http.Header, body []byte) error {
 	request, err := http.NewRequestWithContext(ctx, method, h.URL, bytes.NewReader(body))
 	if err != nil {
-		x.end(err)
-		return
+		return err
 	}
 	for _, from := range []http.Header{h.Header, header} {
 		for name, values := range from {
@@ -87,8 +92,7 @@ func (x *Exchange) run(ctx context.Context, h *HTTP, method string, header http.
 	}
 	response, err := h.Transport.RoundTrip(request)
 	if err != nil {
-		x.end(err)
-		return
+		return err
 	}
 	defer response.Body.Close()
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
@@ -97,11 +101,10 @@ func (x *Exchange) run(ctx context.Context, h *HTTP, method string, header http.
 	x.mu.Unlock()
 	x.add(Entry{Kind: Opened, Text: response.Status + " " + kind})
 	if kind == "text/event-stream" {
-		x.end(x.events(response.Body))
-		return
+		return x.events(response.Body)
 	}
 	// What a client takes for an answer has to be called one; what only says no, need not.
-	x.end(x.whole(response.Body, kind == "application/json" || response.StatusCode >= 300))
+	return x.whole(response.Body, kind == "application/json" || response.StatusCode >= 300)
 }
 
 // whole reads a body that is one message, or nothing.
@@ -125,9 +128,11 @@ func (x *Exchange) message(text []byte, eventID string) bool {
 	return x.add(Entry{Kind: Received, Message: m, EventID: eventID})
 }
 
-func (x *Exchange) add(e Entry) bool {
+func (x *Exchange) add(e Entry) bool { return x.log.Add(x.entry(e)) }
+
+func (x *Exchange) entry(e Entry) Entry {
 	e.Stream, e.Control = x.Stream, x.control
-	return x.log.Add(e)
+	return e
 }
 
 func (x *Exchange) end(err error) {
@@ -141,7 +146,7 @@ func (x *Exchange) end(err error) {
 		text = "the response ended early: " + err.Error()
 	}
 	x.mu.Unlock()
-	x.add(Entry{Kind: Closed, Text: text})
+	x.log.conclude(x.entry(Entry{Kind: Closed, Text: text}), x.done)
 }
 
 // Drop closes the connection without waiting for the rest of the response.
@@ -152,7 +157,8 @@ func (x *Exchange) Drop() {
 	x.cancel()
 }
 
-// Done is closed when nothing follows, for whatever reason.
+// Done is closed when nothing follows, for whatever reason. The log says so in the same
+// instant.
 func (x *Exchange) Done() <-chan struct{} { return x.done }
 
 // Status is the response's status, 0 before it has come.

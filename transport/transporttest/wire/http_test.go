@@ -66,6 +66,27 @@ func TestBodiesAreMessagesOrGarbage(t *testing.T) {
 	assert.Equal(t, wire.Closed, entries[2].Kind)
 }
 
+// Whoever learns of the end by the log finds it on the exchange.
+func TestTheEndOfAnExchangeIsOneInstant(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
+	defer web.Close()
+	transport := wire.NewTransport()
+	defer transport.CloseIdleConnections()
+	log := wire.NewLog()
+	h := &wire.HTTP{Log: log, URL: web.URL, Transport: transport}
+	for range 200 {
+		from := log.Len()
+		x := h.Do(http.MethodPost, nil, []byte(`{"jsonrpc":"2.0","method":"a"}`))
+		_, told := log.Wait(t.Context(), from, func(e wire.Entry) bool { return e.Kind == wire.Closed })
+		require.True(t, told)
+		select {
+		case <-x.Done():
+		default:
+			require.Fail(t, "the log says that the response has ended, and the exchange does not")
+		}
+	}
+}
+
 func TestDropClosesTheConnection(t *testing.T) {
 	gone := make(chan struct{})
 	begun := make(chan struct{})

@@ -75,6 +75,19 @@ func NewLog() *Log { return &Log{start: time.Now(), changed: make(chan struct{})
 func (l *Log) Add(e Entry) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.addLocked(e)
+}
+
+// conclude appends the entry that says that nothing follows, and closes ended in the same
+// instant: whoever sees the one sees the other. A log that is full does not take the entry.
+func (l *Log) conclude(e Entry, ended chan<- struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.addLocked(e)
+	close(ended)
+}
+
+func (l *Log) addLocked(e Entry) bool {
 	if l.full {
 		return false
 	}

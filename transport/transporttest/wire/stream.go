@@ -17,10 +17,11 @@ const maxLine = 16 << 20
 
 // Stream is the client's end of a stream of lines.
 type Stream struct {
-	log *Log
-	r   io.Reader
-	w   io.WriteCloser
-	end chan struct{} // closed when nothing more is read
+	log   *Log
+	r     io.Reader
+	w     io.WriteCloser
+	ended chan struct{} // closed when nothing more is read
+	err   error         // why, nil for the end of r; written by read before it closes ended
 
 	mu sync.Mutex // one writer at a time
 }
@@ -28,29 +29,46 @@ type Stream struct {
 // NewStream reads from r until that ends, into the log, and writes to w. Whoever
 // opened r sees to it that reading ends.
 func NewStream(log *Log, r io.Reader, w io.WriteCloser) *Stream {
-	s := &Stream{log: log, r: r, w: w, end: make(chan struct{})}
+	s := &Stream{log: log, r: r, w: w, ended: make(chan struct{})}
 	go s.read()
 	return s
 }
 
-// Ended is closed when the stream has ended.
-func (s *Stream) Ended() <-chan struct{} { return s.end }
+// Ended is closed when nothing more is read. The log says so in the same instant.
+func (s *Stream) Ended() <-chan struct{} { return s.ended }
+
+// Err is why nothing more is read, although the other side may have more to say: a failure, or
+// more than can be kept. It is nil before Ended is closed, and when the other side has
+// ended the stream.
+func (s *Stream) Err() error {
+	select {
+	case <-s.ended:
+		return s.err
+	default:
+		return nil
+	}
+}
 
 func (s *Stream) read() {
-	defer close(s.end)
+	text := "end of the stream"
+	if s.err = s.lines(); s.err != nil {
+		text += ": " + s.err.Error()
+	}
+	s.log.conclude(Entry{Kind: Closed, Stream: StreamName, Text: text}, s.ended)
+}
+
+// lines logs line after line. It returns nil at the end of the stream.
+func (s *Stream) lines() error {
 	reader := bufio.NewReaderSize(s.r, 64<<10)
 	for {
 		line, err := readLine(reader)
-		if len(line) > 0 && !s.received(line, err == nil) {
-			return
-		}
-		if err != nil {
-			text := "end of the stream"
-			if !errors.Is(err, io.EOF) {
-				text = "end of the stream: " + err.Error()
-			}
-			s.log.Add(Entry{Kind: Closed, Stream: StreamName, Text: text})
-			return
+		switch {
+		case len(line) > 0 && !s.received(line, err == nil):
+			return errFull
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
 		}
 	}
 }

@@ -3,9 +3,11 @@ package wire_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/heedmcp/heed/transport/transporttest/wire"
 	"github.com/stretchr/testify/assert"
@@ -38,13 +40,60 @@ func TestStreamLogsLinesInOrder(t *testing.T) {
 	assert.Equal(t, `{"jsonrpc":"2.0","id":2,"method":"b"}`+"\nx\n", out.String())
 }
 
+// Whoever learns of the end by the log finds it on the stream, and the other way round.
+func TestTheEndIsOneInstant(t *testing.T) {
+	isEnd := func(e wire.Entry) bool { return e.Kind == wire.Closed }
+	for range 500 {
+		log := wire.NewLog()
+		s := wire.NewStream(log, strings.NewReader("garbage\n"), &sink{})
+		_, told := log.Wait(t.Context(), 0, isEnd)
+		require.True(t, told)
+		select {
+		case <-s.Ended():
+		default:
+			require.Fail(t, "the log says that the stream has ended, and the stream does not")
+		}
+
+		log = wire.NewLog()
+		s = wire.NewStream(log, strings.NewReader("garbage\n"), &sink{})
+		<-s.Ended()
+		_, told = log.Find(0, isEnd)
+		require.True(t, told, "the stream has ended, and the log does not say so")
+	}
+}
+
+func TestStreamSaysWhyNothingMoreIsRead(t *testing.T) {
+	broken := errors.New("the line is dead")
+	for _, c := range []struct {
+		from io.Reader
+		why  string // "" for a stream that the other side has ended
+	}{
+		{strings.NewReader("garbage\n"), ""},
+		{strings.NewReader("a part of a line"), ""},
+		{iotest.ErrReader(broken), broken.Error()},
+		{strings.NewReader(strings.Repeat("x", 17<<20)), "a line of more than"},
+	} {
+		held, begin := io.Pipe()
+		s := wire.NewStream(wire.NewLog(), io.MultiReader(held, c.from), &sink{})
+		require.NoError(t, s.Err(), "it has not ended")
+		begin.Close()
+		<-s.Ended()
+		if c.why == "" {
+			require.NoError(t, s.Err())
+		} else {
+			require.ErrorContains(t, s.Err(), c.why)
+		}
+	}
+}
+
 // A server that sends without end fills a log, and no more memory.
 func TestLogIsBounded(t *testing.T) {
 	log := wire.NewLog()
-	endless := io.MultiReader(strings.NewReader(strings.Repeat(strings.Repeat("x", 1<<20)+"\n", 40)))
+	endless := strings.NewReader(strings.Repeat(strings.Repeat("x", 1<<20)+"\n", 40))
 	s := wire.NewStream(log, endless, &sink{})
 	<-s.Ended()
 	assert.True(t, log.Full())
+	assert.ErrorContains(t, s.Err(), "too much was received")
 	assert.Less(t, log.Len(), 40)
 	before := log.Len()
 	log.Notef("more")
