@@ -205,6 +205,9 @@ func (c *Call) cancel(origin cancellation.Origin, reason string) bool {
 	if !c.source.Cancel(origin, reason) {
 		return false
 	}
+	if op := c.operation.Load(); op != nil {
+		op.cancelled(c) // here, and not when c hears of it: the handler must begin no commit after this
+	}
 	if !c.owes(origin) {
 		c.leave() // the client may reuse the id at once
 	}

@@ -172,8 +172,9 @@ func (op *operation) attend(c *Call) (any, error) {
 	}
 }
 
-// cancelled passes c's cancel on, if there was one. It is called again when c is
-// finished, since a cancel may come while op is being parked for c.
+// cancelled passes c's cancel on, if there was one. Whoever cancels c calls it. It is called again by
+// c itself, which may have been cancelled before it attended op, and when c is finished,
+// since a cancel may come while op is being parked for c.
 func (op *operation) cancelled(c *Call) {
 	cancelled := c.source.Requested()
 	if cancelled == nil {

@@ -138,6 +138,26 @@ func TestInvariant_P2_OneRequestAttends(t *testing.T) {
 	})
 }
 
+// When a cancel has been read, the handler's token has fired: it cannot begin a commit any more. That
+// another goroutine attends the operation makes no difference.
+func TestInvariant_P2_ACancelReachesTheHandlerAtOnce(t *testing.T) {
+	inBubbleWith(t, nil, statelessScopes["stream"], func(t *testing.T, f *fixture, p *peer) {
+		tokens := make(chan *cancellation.Token, 1)
+		f.tool("hold", func(ctx context.Context, req *servercontext.Request, _ tagged) (any, error) {
+			tokens <- req.Token()
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		})
+		for id := range 200 {
+			p.Call(id, "hold", nil)
+			token := <-tokens
+			p.Cancel(id, "stop")
+			require.True(t, token.Cancelled(), "request %d", id)
+			p.settle()
+		}
+	})
+}
+
 // A cancel that races with the parking of its request ends the handler, whichever is first.
 func TestInvariant_P2_CancelRacesWithParking(t *testing.T) {
 	inBubbleWith(t, &server.Options{ParkTimeout: time.Hour}, statelessScopes["stream"], func(t *testing.T, f *fixture, p *peer) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // What each layer says about a call that was stopped.
@@ -71,9 +72,10 @@ func ledgerLayer(entries []entry, stop *Stop) layer {
 	return layer{"ledger", facts}
 }
 
-// committedLate tells whether the last batch was committed after the cancel came: its shield was met.
+// committedLate tells whether the last batch was committed after the cancel came: its shield was met. The
+// ledger goes by microseconds, and no batch is committed in the one in which its cancel comes after it.
 func committedLate(entries []entry, stop *Stop) bool {
-	return stop != nil && len(entries) > 0 && entries[len(entries)-1].committed.After(stop.Requested)
+	return stop != nil && len(entries) > 0 && !entries[len(entries)-1].committed.Before(stop.Requested.Truncate(time.Microsecond))
 }
 
 // rowCounts are the rows themselves, counted without the ledger's help.

@@ -206,7 +206,10 @@ func (t *taskStory) tooShort(v *taskView) error {
 	return nil
 }
 
-// recorded is the server's own record of a task's stop, nil without one.
+// recordWithin bounds how long the record of a task's stop may take. There is one: the task had worked.
+const recordWithin = time.Minute
+
+// recorded is the server's own record of a task's stop, nil if it does not come.
 func (t *taskStory) recorded(ctx context.Context, id string) (*Stop, error) {
 	for start := time.Now(); ; {
 		var answer json.RawMessage
@@ -223,7 +226,7 @@ func (t *taskStory) recorded(ctx context.Context, id string) (*Stop, error) {
 				return &report.Stops[i], nil
 			}
 		}
-		if time.Since(start) > recordWait {
+		if time.Since(start) > recordWithin {
 			return nil, nil
 		}
 		if err := pause(ctx, leasePoll); err != nil {
