@@ -7,7 +7,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
-	"strings"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,8 +95,10 @@ func TestUnknownCancelsAreForgotten(t *testing.T) {
 		defer ss.Close(0, "")
 		r := &nowhere{}
 		before := liveHeap()
-		for i := range 100_000 {
-			ss.Receive(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"id-%d","reason":%q}}`, i, strings.Repeat("r", 100)), r, nil, nil)
+		for i := range flood {
+			msg := append(make([]byte, 0, 200), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"id-`...)
+			msg = strconv.AppendInt(msg, int64(i), 10)
+			ss.Receive(append(msg, `","reason":"rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr"}}`...), r, nil, nil)
 		}
 		assert.Less(t, liveHeap(), before+(1<<20), "64 of them are remembered, for a while")
 		assert.Zero(t, r.written)
