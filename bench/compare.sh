@@ -28,36 +28,33 @@ order: 90
 
 # Comparison
 
-Does a call stop when its client asks it to? This page is the outcome of one run of \`heedcheck\`, which tries
-that from outside: it speaks JSON-RPC itself and knows of no SDK. Each server has the same fixtures: tools, a prompt, a
-resource and more that wait, work, fail or ask the client, look at what their SDK gives them to see a cancel by, and write down
-what they saw. They are written as the SDK's documentation shows, and the server keeps that SDK's defaults. The sources are
-\`bench/servers/*/fixtures\` and \`bench/servers/ts/fixtures.mjs\`; Heed's are \`examples/everything\`, which reports
-progress as often as it is told to. No line below is written by hand. It is reproduced by
+Does a call stop when its client asks it to? \`heedcheck\` tries that from outside: it speaks JSON-RPC itself and knows of no
+SDK. This page is written from one run of it:
 
 \`\`\`sh
 make compare
 \`\`\`
 
-and one cell of it, with everything that went over the wire, by
+## What is compared
 
-\`\`\`sh
-cd bench/servers/gosdk && GOWORK=off go build -o ../../out/gosdk ./fixtures && cd ../../..
-go run ./cmd/heedcheck -v -run '^answer-suppressed-result\$' -- bench/out/gosdk
-go run ./cmd/heedcheck -v -run '^disconnect-cancels\$' -era stateless -url http://{addr}/mcp -- bench/out/gosdk -modern -http {addr}
-\`\`\`
-
-| server | SDK | version |
-|---|---|---|
-| Heed | this repository | as of this page |
-| Go SDK | \`github.com/modelcontextprotocol/go-sdk\` | $gosdk |
-| Go SDK, propagating | the same with \`PropagateRequestCancellation\`, which is about HTTP in 2026-07-28 alone | $gosdk |
-| mcp-go | \`github.com/mark3labs/mcp-go\` | $mcpgo |
-| TypeScript SDK | \`@modelcontextprotocol/sdk\`, which has no revision 2026-07-28 | $ts |
+| server | SDK | version | source |
+|---|---|---|---|
+| Heed | this repository | as of this page | \`examples/everything\` |
+| Go SDK | \`github.com/modelcontextprotocol/go-sdk\` | $gosdk | \`bench/servers/gosdk/fixtures\` |
+| Go SDK, propagating | the same with \`PropagateRequestCancellation\`, which is about HTTP in 2026-07-28 alone | $gosdk | the same, \`-propagate\` |
+| mcp-go | \`github.com/mark3labs/mcp-go\` | $mcpgo | \`bench/servers/mcpgo/fixtures\` |
+| TypeScript SDK | \`@modelcontextprotocol/sdk\`, which has no revision 2026-07-28 | $ts | \`bench/servers/ts/fixtures.mjs\` |
 
 Made on $(LC_ALL=C date -u +%Y-%m-%d) with $(go env GOVERSION) and Node $(node --version), on $(go env GOOS)/$(go env GOARCH).
 
-How to read a cell:
+- Each server has the same fixtures: tools, a prompt, a resource and more that wait, work, fail or ask the client, look at what
+  their SDK gives them to see a cancel by, and write down what they saw.
+- They are written as the SDK's documentation shows, and keep its defaults, but for two: mcp-go's server has \`WithRecovery\`, as its
+  documentation has, and Heed's reports progress as often as it is told to.
+- The official Go SDK needs one HTTP handler for each era; its column is both.
+- At SIGTERM each server ends in the way that its SDK has for that: a context, a method, or the closing of its sessions.
+
+## How to read it
 
 - **yes**: the rule is kept in every setting in which it could be judged. A setting is a transport, an era and, over HTTP,
   whether the client accepts event streams.
@@ -66,10 +63,16 @@ How to read a cell:
 - **not tried**: the run could not find it out, for a reason that may not be the server's.
 - **–**: it does not apply to the transports and eras that the server serves.
 
-The official Go SDK needs one HTTP handler for each era; its column is both. mcp-go's server has \`WithRecovery\`, as its
-documentation has. Each server ends at SIGTERM in the way that its SDK has for that: a context, a method, or the closing of
-its sessions. Rules of the level QoI are not in the specification; users feel them all the same. Reasons that get lost break
-these rules and no other: $reasons.
+Rules of the level QoI are not in the specification; users feel them all the same. Reasons that get lost break these rules and no
+other: $reasons.
+
+A single rule is tried with everything that goes over the wire by
+
+\`\`\`sh
+cd bench/servers/gosdk && GOWORK=off go build -o ../../out/gosdk ./fixtures && cd ../../..
+go run ./cmd/heedcheck -v -run '^answer-suppressed-result\$' -- bench/out/gosdk
+go run ./cmd/heedcheck -v -run '^disconnect-cancels\$' -era stateless -url http://{addr}/mcp -- bench/out/gosdk -modern -http {addr}
+\`\`\`
 
 $body
 END

@@ -126,8 +126,8 @@ func (l *lease) complete(ctx context.Context) error {
 
 // region release
 
-// release ends the lease, so that a retry need not wait until it runs out. It works on a cancelled context as well: cleaning up is not the
-// work that was cancelled.
+// release ends the lease, so that a retry need not wait until it runs out. It works on
+// a cancelled context as well: cleaning up is not the work that was cancelled.
 func (l *lease) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockWait)
 	defer cancel()

@@ -4,14 +4,20 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/heedmcp/heed/server"
 	"github.com/heedmcp/heed/transport/stdio"
+	"github.com/heedmcp/heed/transport/streamable"
 	"github.com/heedmcp/heed/transport/transporttest"
 	"github.com/heedmcp/heed/transport/transporttest/fixture"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// unhurried are limits for a machine that may be busy.
+var unhurried = transporttest.Limits{Start: time.Minute, Prompt: time.Minute, Rule: 10 * time.Minute}
 
 // dial serves the fixtures over a pipe: what an author of a transport writes.
 func dial(context.Context) (*transporttest.Connection, error) {
@@ -51,7 +57,7 @@ func ExampleCheck() {
 			rules = append(rules, r)
 		}
 	}
-	outcome := transporttest.Check(context.Background(), &transporttest.Target{Dial: dial}, transporttest.Plan{
+	outcome := transporttest.Check(context.Background(), &transporttest.Target{Dial: dial, Limits: unhurried}, transporttest.Plan{
 		Settings: transporttest.StreamStateless, Rules: rules,
 	})
 	for _, v := range outcome.Verdicts {
@@ -79,6 +85,36 @@ func ExampleCommand() {
 	}
 	fmt.Println(target.Calls[transporttest.NeedSlow].Tool)
 	// Output: export
+}
+
+// A server over HTTP. Header is what every request carries, for instance who sends it; with Other, somebody
+// else's, rules look at what a second principal gets to see.
+func ExampleEndpoint() {
+	// region endpoint
+	open := func(context.Context) (*transporttest.Endpoint, error) {
+		s := server.New(&mcp.Implementation{Name: "fixture", Version: "1.0.0"}, nil)
+		fixture.Register(s)
+		h := streamable.NewHandler(s, nil)
+		web := httptest.NewServer(h)
+		return &transporttest.Endpoint{
+			URL:  web.URL,
+			Life: transporttest.Life{Close: func() { _ = h.Close(); web.Close() }},
+		}, nil
+	}
+	// endregion
+	var rules []transporttest.Rule
+	for _, r := range transporttest.Rules() {
+		if r.Name == "disconnect-cancels" {
+			rules = append(rules, r)
+		}
+	}
+	outcome := transporttest.Check(context.Background(), &transporttest.Target{Open: open, Limits: unhurried}, transporttest.Plan{
+		Settings: transporttest.HTTPStateless, Rules: rules,
+	})
+	for _, v := range outcome.Verdicts {
+		fmt.Println(v.Setting, v.Rule.Name, v.Status, v.Reason)
+	}
+	// Output: http/stateless disconnect-cancels pass
 }
 
 func ExampleSetting() {
