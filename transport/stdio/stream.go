@@ -78,8 +78,8 @@ func (st *stream) read() error {
 func (st *stream) receive(line []byte) {
 	r := st.reply()
 	if jsonrpc.IsBatch(line) {
-		// One request of the batch may be answered while another is refused, so the
-		// reply is this goroutine's until the whole batch was taken in.
+		// This goroutine answers the batch if all its requests have ended before the last was
+		// taken in. What they send meanwhile goes to their parts.
 		st.current = nil
 		st.session.Receive(line, r, nil, st.start)
 		r.mayWait.Store(true)
@@ -125,8 +125,7 @@ func (st *stream) reply() *reply {
 
 // reply is where the messages of one request go: to the stream's output.
 type reply struct {
-	out   *outbox // set once
-	whole *reply  // the batch that this is a request's part of; nil for most; set once
+	out *outbox // set once
 
 	// mayWait is false while the reading goroutine may be the one that answers: it
 	// refuses requests and answers initialize. Set once, when a handler takes over.
@@ -148,13 +147,12 @@ func (r *reply) Answer(msg []byte, _ int) {
 func (r *reply) Silence() { r.out.silence(r) }
 
 // Part makes the reply of one request of a batch, so that what it has put can be taken
-// back while the others' is not. Its answer is the batch's affair.
-func (r *reply) Part() server.Reply { return &reply{out: r.out, whole: r} }
+// back while the others' is not. Only its handler sends to it; its answer is the batch's affair.
+func (r *reply) Part() server.Reply {
+	part := &reply{out: r.out}
+	part.mayWait.Store(true)
+	return part
+}
 
 // waits reports whether whoever sends may wait for room.
-func (r *reply) waits() bool {
-	if r.whole != nil {
-		r = r.whole
-	}
-	return r.mayWait.Load()
-}
+func (r *reply) waits() bool { return r.mayWait.Load() }

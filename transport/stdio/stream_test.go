@@ -2,6 +2,7 @@ package stdio_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -364,6 +365,34 @@ func TestCancelReachesABatchElementOfAPeerThatStops(t *testing.T) {
 		assert.Equal(t, "2", (<-f.done).ID)
 		assert.Zero(t, time.Since(begun))
 		assert.ErrorIs(t, c.result(), stdio.ErrStalled)
+	})
+}
+
+// slowReader is a logger that holds up the reading goroutine, which logs what it ignores: until
+// everybody else waits.
+type slowReader struct{ slog.Handler }
+
+func (slowReader) Enabled(context.Context, slog.Level) bool      { return true }
+func (slowReader) Handle(_ context.Context, _ slog.Record) error { time.Sleep(time.Second); return nil }
+
+// A handler may send more than there is room for while the rest of its batch is still being taken in.
+func TestSenderOfABatchWaitsWhileTheRestIsTakenIn(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFixture(&server.Options{Logger: slog.New(slowReader{slog.DiscardHandler})})
+		c, unread := serveUnread(t, f, &stdio.Options{MaxPending: 100})
+		c.line(initializeLine, "2025-03-26")
+		c.line(`[%s,%s,{"jsonrpc":"2.0","method":"notifications/cancelled"}]`, callLine(1, "chatter", `"n":1000`), callLine(2, "echo", `"text":"hello"`))
+		synctest.Wait()
+		go c.read(unread)
+		c.answer(`"init"`)
+		for i := range 1000 {
+			require.Equal(t, "notifications/progress", c.next().Method, i)
+		}
+		c.cancel(1)
+		m := c.next()
+		assert.Contains(t, m.raw, `"id":2`)
+		assert.NotContains(t, m.raw, `"id":1`)
+		c.end()
 	})
 }
 
