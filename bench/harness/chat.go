@@ -8,6 +8,15 @@ import (
 	"time"
 )
 
+// message is a parsed JSON-RPC message, for the behaviour probes.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	raw    string
+}
+
 // chat is a stdio session whose incoming messages are parsed onto a channel.
 type chat struct {
 	p  *proc
@@ -72,15 +81,18 @@ func (c *chat) ping(id string) bool {
 func call(id, tool, args string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + args + `}}`
 }
+
 func cancelled(id, reason string) string {
 	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"` + reason + `"}}`
 }
+
 func short(s string) string {
 	if len(s) > 150 {
 		return s[:150] + "…"
 	}
 	return s
 }
+
 func yn(b bool) string {
 	if b {
 		return "yes"

@@ -15,49 +15,16 @@ import (
 // or to read.
 func bare(s *server) bool { return s.Name == floorServer || s.Name == "ts" }
 
-// mEach: one request at a time; request appends the i-th, want is part of each answer.
+// mEach: one request at a time; request appends one with an id, want is part of each answer.
 func mEach(c *stdioConn, n int, prefix string, request func(b []byte, id int64) []byte, want string, r rec) error {
-	var b []byte
-	wanted := []byte(want)
-	d := make([]time.Duration, 0, n)
-	var cpu time.Duration
-	warm := n / 10
-	for i := range n + warm {
-		if i == warm {
-			cpu = c.p.cpu()
-		}
-		id := int64(10 + i)
-		b = append(request(b[:0], id), '\n')
-		t := time.Now()
-		if _, err := c.p.in.Write(b); err != nil {
-			return err
-		}
-		line, err := c.r.ReadSlice('\n')
-		if err != nil {
-			return err
-		}
-		if i >= warm {
-			d = append(d, time.Since(t))
-		}
-		if !bytes.Contains(line, wanted) || idOf(line) != id {
-			return fmt.Errorf("bad answer %.300s", line)
-		}
+	d, cpu, err := c.each(n, n/10, func(b []byte, id int64) []byte { return append(request(b, id), '\n') }, want)
+	if err != nil {
+		return err
 	}
-	r(prefix+"_cpu_us", us(c.p.cpu()-cpu)/float64(n))
-	slices.Sort(d)
+	r(prefix+"_cpu_us", us(cpu)/float64(n))
 	r(prefix+"_p50_us", us(pct(d, .5)))
 	r(prefix+"_p99_us", us(pct(d, .99)))
 	return nil
-}
-
-func appendRequest(b []byte, id int64, method, params string) []byte {
-	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	b = strconv.AppendInt(b, id, 10)
-	b = append(b, `,"method":"`...)
-	b = append(b, method...)
-	b = append(b, `","params":`...)
-	b = append(b, params...)
-	return append(b, '}')
 }
 
 // mList: tools/list of a server with 100 tools more.

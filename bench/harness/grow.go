@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,8 +27,10 @@ func waiting(s *server) (*stdioConn, func(), error) {
 	return c, func() { stop(); c.p.kill() }, nil
 }
 
-// batch writes n messages, in pieces, while the caller reads what comes of them.
-func (p *proc) batch(n int, build func(b []byte, i int) []byte) {
+// batch writes n messages, in pieces, while the caller reads what comes of them. It returns how many are
+// written so far.
+func (p *proc) batch(n int, build func(b []byte, i int) []byte) *atomic.Int64 {
+	var written atomic.Int64
 	go func() {
 		var b []byte
 		for i := range n {
@@ -36,10 +39,12 @@ func (p *proc) batch(n int, build func(b []byte, i int) []byte) {
 				if _, err := p.in.Write(b); err != nil {
 					return
 				}
+				written.Store(int64(i + 1))
 				b = b[:0]
 			}
 		}
 	}()
+	return &written
 }
 
 // hear waits until n handlers have logged kind.
@@ -106,31 +111,6 @@ func gInflightBytes(s *server, n int) (float64, error) {
 	return max(0, float64(after.HeapInuse+after.StackInuse)-float64(before.HeapInuse+before.StackInuse)) / float64(n), err
 }
 
-// each does n requests one at a time and returns the median in µs.
-func (c *stdioConn) each(n int, request func(b []byte, i int) []byte, want string) (float64, error) {
-	var b []byte
-	d := make([]time.Duration, 0, n)
-	for i := range n + n/4 {
-		b = append(request(b[:0], i), '\n')
-		begin := time.Now()
-		if _, err := c.p.in.Write(b); err != nil {
-			return 0, err
-		}
-		line, err := c.r.ReadSlice('\n')
-		if err != nil {
-			return 0, err
-		}
-		if !bytes.Contains(line, []byte(want)) {
-			return 0, fmt.Errorf("bad answer %.200s", line)
-		}
-		if i >= n/4 {
-			d = append(d, time.Since(begin))
-		}
-	}
-	slices.Sort(d)
-	return us(pct(d, .5)), nil
-}
-
 func withTools(s *server, n int) (*stdioConn, func(), error) {
 	c, _, err := dialStdio(s, "-tools", strconv.Itoa(n))
 	if err != nil {
@@ -146,9 +126,11 @@ func gTools(s *server, n int) (float64, error) {
 		return 0, err
 	}
 	defer done()
-	return c.each(800, func(b []byte, i int) []byte {
-		return appendRequest(b, int64(10+i), "tools/call", `{"name":"tool-`+strconv.Itoa(n-1)+`","arguments":{"text":"`+echoText+`"}}`)
+	const calls = 800
+	d, _, err := c.each(calls, calls/4, func(b []byte, id int64) []byte {
+		return appendCall(b, id, "tool-"+strconv.Itoa(n-1), `{"text":"`+echoText+`"}`)
 	}, echoText)
+	return us(pct(d, .5)), err
 }
 
 // gList reads every page; the first reading, which may encode, is not counted.

@@ -117,25 +117,18 @@ func (h *hconn) chunk() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := 0
-	for _, c := range line {
-		switch {
-		case c >= '0' && c <= '9':
-			n = n<<4 | int(c-'0')
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			n = n<<4 | int(c|0x20-'a'+10)
-		default:
-			goto done
-		}
+	size, _, _ := bytes.Cut(bytes.TrimSpace(line), []byte(";"))
+	n, err := strconv.ParseUint(string(size), 16, 31)
+	if err != nil {
+		return 0, fmt.Errorf("bad size of a chunk: %w", err)
 	}
-done:
 	at := len(h.resp.body)
 	h.resp.body = append(h.resp.body, make([]byte, n+2)...)
 	if _, err := io.ReadFull(h.r, h.resp.body[at:]); err != nil {
 		return 0, err
 	}
-	h.resp.body = h.resp.body[:at+n]
-	return n, nil
+	h.resp.body = h.resp.body[:at+int(n)]
+	return int(n), nil
 }
 
 // rest reads the whole body.

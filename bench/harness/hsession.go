@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -33,12 +32,7 @@ func (s hsession) headers(method, name string) string {
 }
 
 func (s hsession) call(b []byte, id int64, tool, args, meta string) []byte {
-	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	b = strconv.AppendInt(b, id, 10)
-	b = append(b, `,"method":"tools/call","params":{"name":"`...)
-	b = append(b, tool...)
-	b = append(b, `","arguments":`...)
-	b = append(b, args...)
+	b = appendToolCall(b, id, tool, args)
 	if s.modern {
 		b = append(b, `,"_meta":{`+modernMeta...)
 		if meta != "" {

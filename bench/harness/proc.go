@@ -23,9 +23,8 @@ import (
 type server struct {
 	Name  string
 	Path  string
-	Args  []string // extra arguments, always given
-	HTTP  bool     // has an HTTP mode
-	Stats bool     // answers on the stats socket
+	HTTP  bool // has an HTTP mode
+	Stats bool // answers on the stats socket
 }
 
 // logLine is one line a handler wrote to BENCH_LOG.
@@ -72,7 +71,7 @@ var hangDir = filepath.Join(os.TempDir(), "mcpbench-hangs")
 
 var procSeq atomic.Int64
 
-// spawn starts a server. httpMode empty means stdio; otherwise it holds the flags.
+// spawn starts a server, on stdio or over HTTP, with further flags. It waits until an HTTP server listens.
 func spawn(s *server, httpMode bool, args ...string) (*proc, error) {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("mcpbench-%d-%d", os.Getpid(), procSeq.Add(1)))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -110,7 +109,7 @@ func spawn(s *server, httpMode bool, args ...string) (*proc, error) {
 			p.log <- logLine{kind[0], n, tag}
 		}
 	}()
-	a := append([]string{}, s.Args...)
+	var a []string
 	if httpMode {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -205,6 +204,7 @@ func (p *proc) watchdog(d time.Duration) (stop func() bool) {
 		time.Sleep(300 * time.Millisecond)
 		p.cmd.Process.Kill()
 		time.Sleep(100 * time.Millisecond)
+		os.MkdirAll(hangDir, 0o755) // without it the watchdog has told less, and killed all the same
 		os.WriteFile(filepath.Join(hangDir, fmt.Sprintf("%s-%d.txt", p.srv.Name, time.Now().UnixNano())), []byte(threads+p.errB.String()), 0o644)
 	})
 	return t.Stop

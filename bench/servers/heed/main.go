@@ -45,7 +45,7 @@ func newServer(f contract.Flags) *server.Server {
 		})
 	server.MustAddTool(s, &mcp.Tool{Name: "sample", Description: "nested sampling"},
 		func(ctx context.Context, req *servercontext.Request, in contract.SampleArgs) (string, error) {
-			contract.Log('S', contract.Now(), in.Tag)
+			contract.Log('S', in.Tag)
 			res, err := req.CreateMessage(ctx, &mcp.CreateMessageParams{
 				Messages:  []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "hi"}}},
 				MaxTokens: 10,
