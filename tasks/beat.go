@@ -34,7 +34,7 @@ func (m *Manager) armLocked() {
 
 // beat renews leases, and does what other processes have asked for.
 func (m *Manager) beat() {
-	m.renew()
+	renewed := m.renew()
 	m.mu.Lock()
 	recovering := m.recovering
 	var elsewhere []string
@@ -44,7 +44,8 @@ func (m *Manager) beat() {
 		}
 	}
 	m.mu.Unlock()
-	if recovering && !m.server.Draining() {
+	// Without leases of its own this process would take over its own tasks.
+	if recovering && renewed && !m.server.Draining() {
 		ctx, cancel := m.storeContext()
 		if _, _, err := m.claim(ctx); err != nil {
 			m.log().Error("tasks of other processes could not be looked for", "error", err)
@@ -60,13 +61,14 @@ func (m *Manager) beat() {
 	m.armLocked()
 }
 
-func (m *Manager) renew() {
+// renew prolongs the leases, and reports whether it could.
+func (m *Manager) renew() bool {
 	ctx, cancel := m.storeContext()
 	defer cancel()
 	signals, err := m.o.Store.Renew(ctx, m.o.Owner, time.Now().Add(m.o.Lease))
 	if err != nil {
 		m.log().Error("leases of tasks could not be renewed", "error", err)
-		return
+		return false
 	}
 	for _, s := range signals {
 		t := m.running(s.Task)
@@ -80,6 +82,7 @@ func (m *Manager) renew() {
 			t.answer(s.Responses)
 		}
 	}
+	return true
 }
 
 // originOf is the origin that prints itself as text.

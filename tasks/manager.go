@@ -99,12 +99,12 @@ func (m *Manager) Cancel(ctx context.Context, id, reason string) error {
 
 func (m *Manager) log() *slog.Logger { return m.server.Logger() }
 
-// running is the task if this process runs it, else nil.
+// running is the task if this process runs it, as far as it knows, else nil.
 func (m *Manager) running(id string) *task {
 	m.mu.Lock()
 	t := m.tasks[id]
 	m.mu.Unlock()
-	if t == nil || !t.stored() {
+	if t == nil || t.lost.Load() || !t.stored() {
 		return nil
 	}
 	return t
@@ -128,9 +128,11 @@ func (m *Manager) enlist(t *task) error {
 	return nil
 }
 
-// forget takes a task out that has ended, or was none.
+// forget takes a task out that has ended, or was none. A later run of it stays.
 func (m *Manager) forget(t *task) {
 	m.mu.Lock()
-	delete(m.tasks, t.id)
+	if m.tasks[t.id] == t {
+		delete(m.tasks, t.id)
+	}
 	m.mu.Unlock()
 }

@@ -46,8 +46,7 @@ func (m *Manager) serveUpdate(ctx context.Context, req *servercontext.Request) (
 	switch {
 	case err != nil:
 		return nil, err
-	case t != nil:
-		t.answer(responses)
+	case t != nil && t.answer(responses):
 	case !r.Status.Ended():
 		return nil, m.post(ctx, Signal{Task: r.ID, Responses: responses})
 	}
@@ -65,13 +64,19 @@ func (m *Manager) serveCancel(ctx context.Context, req *servercontext.Request) (
 }
 
 func (m *Manager) cancel(ctx context.Context, t *task, r *Record, origin cancellation.Origin, reason string) error {
+	var id string
 	switch {
 	case t != nil:
-		t.stop(origin, reason)
-	case !r.Status.Ended():
-		return m.post(ctx, Signal{Task: r.ID, Stop: &Stop{Origin: origin.String(), Reason: reason}})
+		if t.stop(origin, reason) {
+			return nil
+		}
+		id = t.id
+	case r.Status.Ended():
+		return nil
+	default:
+		id = r.ID
 	}
-	return nil
+	return m.post(ctx, Signal{Task: id, Stop: &Stop{Origin: origin.String(), Reason: reason}})
 }
 
 // post leaves a signal for the process that runs the task. One that has ended

@@ -96,8 +96,8 @@ func (t *task) withdraw(keys map[string]string) {
 }
 
 // answer gives answers to the questions they belong to. What answers nothing, or is
-// no object, is ignored.
-func (t *task) answer(responses map[string]json.RawMessage) {
+// no object, is ignored. It reports false when the task is another process's by now.
+func (t *task) answer(responses map[string]json.RawMessage) bool {
 	err := t.change(func(r *Record) error {
 		matched := false
 		for key, raw := range responses {
@@ -117,6 +117,7 @@ func (t *task) answer(responses map[string]json.RawMessage) {
 	if err == nil {
 		_ = t.save()
 	}
+	return !t.lost.Load()
 }
 
 // rounds answers what the handler has returned as input requests, and remembers what

@@ -53,6 +53,9 @@ func (m *Manager) claim(ctx context.Context) (resumed, ended int, err error) {
 			return resumed, ended, err
 		}
 		for _, r := range claimed {
+			if t := m.running(r.ID); t != nil {
+				t.taken() // its lease was over, and with it that run
+			}
 			if m.takeOver(r) {
 				resumed++
 			} else {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedmcp/heed/cancellation"
@@ -38,6 +39,7 @@ type task struct {
 	work    *server.Detached // set before the work begins; never changed
 	due     chan struct{}    // closed by begin: the call is to become a task now
 	settled chan struct{}    // closed when it is known whether it did
+	lost    atomic.Bool      // another process has taken it over; set by taken
 
 	saving sync.Mutex // serializes the uses of the store, so that the newest is what stays
 
@@ -149,9 +151,15 @@ func (t *task) save() error {
 	err := t.manager.save(r)
 	t.manager.tell(r.ID)
 	if errors.Is(err, ErrTaken) {
-		t.work.Cancel(cancellation.Shutdown, "another process has taken the task over")
+		t.taken()
 	}
 	return err
+}
+
+// taken ends the work of a task that another run was begun of, here or in another process.
+func (t *task) taken() {
+	t.lost.Store(true)
+	t.work.Cancel(cancellation.Shutdown, "another process has taken the task over")
 }
 
 // progress notes how far the work got, unless it is no further than it was. It
@@ -199,20 +207,20 @@ func (t *task) setMessage(text string) {
 }
 
 // stop asks the work to stop, with the token like everything else. The task goes
-// on until the handler has returned.
-func (t *task) stop(origin cancellation.Origin, reason string) {
-	if !t.work.Cancel(origin, reason) {
-		return
+// on until the handler has returned. It reports false when the task is another process's by now.
+func (t *task) stop(origin cancellation.Origin, reason string) bool {
+	if t.work.Cancel(origin, reason) {
+		err := t.change(func(r *Record) error {
+			r.Stop = &Stop{Origin: origin.String(), Reason: reason, At: time.Now()}
+			r.Message = stopText(t.work.Requested()) + "; the work has not stopped yet"
+			r.Questions = nil
+			return nil
+		})
+		if err == nil {
+			_ = t.save()
+		}
 	}
-	err := t.change(func(r *Record) error {
-		r.Stop = &Stop{Origin: origin.String(), Reason: reason, At: time.Now()}
-		r.Message = stopText(t.work.Requested()) + "; the work has not stopped yet"
-		r.Questions = nil
-		return nil
-	})
-	if err == nil {
-		_ = t.save()
-	}
+	return !t.lost.Load()
 }
 
 // ended is called once the handler has returned: the task's end, or its way to
