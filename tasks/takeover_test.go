@@ -129,7 +129,7 @@ func TestNobodyTakesOverItsOwnTasks(t *testing.T) {
 		var begun atomic.Int32
 		r.add("slow", resumable, func(ctx context.Context, req *servercontext.Request, in json.RawMessage) (*mcp.CallToolResult, error) {
 			begun.Add(1)
-			return lasting(10 * time.Minute)(ctx, req, in)
+			return lasting(10*time.Minute)(ctx, req, in)
 		})
 		_, _, err := r.manager.Recover(t.Context())
 		require.NoError(t, err)

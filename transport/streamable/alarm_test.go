@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -169,4 +171,38 @@ func TestAWriteIsBounded(t *testing.T) {
 		assert.Equal(t, 0, s.Stats().InFlight, "the call was cancelled with its client")
 		_ = conn.Close()
 	})
+}
+
+// Nor does one that asks for more than it reads hold up a short answer, or a shutdown, for longer: a pipe has no buffer, as a
+// socket has none left whose peer sends request after request.
+func TestAShortWriteIsBounded(t *testing.T) {
+	for name, form := range map[string]struct {
+		size   int
+		accept string
+		era    func(id any, name string, arguments M) call
+	}{
+		"JSON, stateless":   {10, "application/json", modernTool},
+		"JSON, session":     {20_000, "application/json", classicTool},
+		"stream, stateless": {10, "text/event-stream", modernTool},
+		"stream, session":   {20_000, "text/event-stream", classicTool},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				f := newFixture(t, nil)
+				e := serve(t, f.s, &streamable.Options{WriteTimeout: 7 * time.Second})
+				c := form.era(1, "echo", M{"text": strings.Repeat("x", form.size)}).with("Accept", form.accept).with("Mcp-Session-Id", welcomed(t, e.h))
+				conn := dialRaw(e, c, len(c.body))
+				defer conn.Close()
+				begun := time.Now()
+				_, err := conn.Write([]byte(c.body))
+				require.NoError(t, err)
+				<-f.done
+				assert.Equal(t, 7*time.Second, time.Since(begun), "the answer was given up")
+				require.NoError(t, e.h.Shutdown(t.Context()))
+				assert.Equal(t, 7*time.Second, time.Since(begun), "and nothing is left that a shutdown waits for")
+				_, err = conn.Read(make([]byte, 1))
+				assert.ErrorIs(t, err, io.EOF, "the connection is closed")
+			})
+		})
+	}
 }

@@ -11,7 +11,7 @@ import (
 // ServeHTTP that w belongs to has returned.
 type sink struct {
 	w       http.ResponseWriter
-	control *http.ResponseController // made before something is written that may block
+	control *http.ResponseController // of an event stream; made by begin
 	writes  *alarms                  // bound each write that may block
 	shared  bool                     // other responses share the connection, so that even a short write may block
 
@@ -40,24 +40,21 @@ const (
 	sinkClosed
 )
 
-// bigBody is the size from which on a JSON body, or a whole event stream, may block on
-// a client that does not read.
+// bigBody is the size from which on a JSON body, or a whole event stream, is sent at once, and not left to
+// net/http, which sends what is left when ServeHTTP has returned and knows no bound for it but the http.Server's.
 const bigBody = 32 << 10
 
 // json writes the whole response. now has it sent at once, for callers that do not
-// return from ServeHTTP as soon as it is written; what may block is sent in any case.
+// return from ServeHTTP as soon as it is written. However short it is, that may block on a client
+// that asks for more than it reads.
 func (k *sink) json(status int, body []byte, now bool) error {
 	k.phase = sinkClosed
-	blocks := k.shared || len(body) > bigBody
-	if blocks {
-		k.control = http.NewResponseController(k.w)
-		k.bound()
-		defer k.release()
-		defer k.unbound()
-	}
+	k.bound()
+	defer k.release()
+	defer k.unbound()
 	k.length[0] = strconv.Itoa(len(body))
 	err := writeJSON(k.w, status, body, k.length[:])
-	if now || blocks {
+	if now || k.shared || len(body) > bigBody {
 		if f, ok := k.w.(http.Flusher); ok {
 			f.Flush()
 		}
@@ -108,8 +105,10 @@ func (k *sink) event(id string, msg []byte) error {
 func (k *sink) last(id string, msg []byte) error {
 	k.append(id, msg)
 	if k.shared || k.sent+len(k.buffer) > bigBody {
-		return k.flush() // it may block, and is then to be bounded
+		return k.flush()
 	}
+	k.bound()
+	defer k.unbound()
 	return k.write()
 }
 
@@ -174,7 +173,8 @@ func (k *sink) bound() {
 
 // ring ends a write that has taken too long.
 func (k *sink) ring() {
-	_ = k.control.SetWriteDeadline(time.Now()) // or not supported: then the write may take its time
+	// Or not supported: then the write may take its time.
+	_ = http.NewResponseController(k.w).SetWriteDeadline(time.Now())
 }
 
 // unbound ends what bound has begun.
@@ -187,7 +187,7 @@ func (k *sink) unbound() {
 // release lifts the deadline if a write came to have one: the connection may serve further requests.
 func (k *sink) release() {
 	if k.cut {
-		_ = k.control.SetWriteDeadline(time.Time{})
+		_ = http.NewResponseController(k.w).SetWriteDeadline(time.Time{})
 	}
 }
 
