@@ -69,11 +69,15 @@ func (ss *Session) refusing() bool {
 
 func (ss *Session) refusingLocked() bool { return ss.draining || ss.server.draining.Load() }
 
-// forget takes c out of calls: its id is free. It is called once, by whoever
+// forget takes c out of calls, once: its id is free. It is called by everybody who
 // settles c.
 func (ss *Session) forget(c *Call) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
+	if c.left {
+		return
+	}
+	c.left = true
 	if ss.calls[c.id] == c {
 		delete(ss.calls, c.id)
 		if ss.o.Unordered {

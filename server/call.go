@@ -65,7 +65,7 @@ type Call struct {
 
 	parked  bool          // answered with a question for the client, its handler runs on; set by operation.park, read by report
 	lingers bool          // left while its handler ran; guarded by the session's mu, set by forget
-	left    atomic.Bool   // taken out of the session's calls; set by leave
+	left    bool          // taken out of the session's calls; guarded by the session's mu, set by forget
 	slot    atomic.Uint32 // which slots are held: see slots.go
 	silent  atomic.Bool   // reply.Silence was called or will be; set by silence
 	waited  time.Duration // how long after accepted the handler began; negative: it has not; written by Run, before it does
@@ -211,13 +211,13 @@ func (c *Call) cancel(origin cancellation.Origin, reason string) bool {
 	if !c.owes(origin) {
 		c.leave() // the client may reuse the id at once
 	}
-	c.server.counters.lingering.Add(1)
 	c.releaseSlots()
 	c.mu.Lock()
 	questions := c.orphanQuestionsLocked()
 	c.stopTimerLocked()
 	c.progress.take()
 	if c.handler.Load() != handlerReturned {
+		c.server.counters.lingering.Add(1) // until finish finds the watch
 		c.watch = time.AfterFunc(c.server.options.Grace, c.overdue)
 	}
 	orphans := len(c.orphans) // also those that finish has taken meanwhile
@@ -253,12 +253,8 @@ func (c *Call) silenceUnlessOwed(origin cancellation.Origin) {
 // has left its request always is: somebody will come and ask.
 func (c *Call) owes(origin cancellation.Origin) bool { return origin.AnswerOwed() || c.detached != nil }
 
-// leave takes c out of its session's calls, once.
-func (c *Call) leave() {
-	if !c.left.Swap(true) {
-		c.session.forget(c)
-	}
-}
+// leave takes c out of its session's calls, once. Whoever comes second returns when c is out.
+func (c *Call) leave() { c.session.forget(c) }
 
 // finish settles the request after its handler has returned, or was never
 // started (C1, C2).
@@ -274,6 +270,7 @@ func (c *Call) finish(result any, err error) {
 	c.stopTimerLocked()
 	if c.watch != nil {
 		c.watch.Stop()
+		c.server.counters.lingering.Add(-1)
 	}
 	questions := c.orphanQuestionsLocked()
 	c.mu.Unlock()
@@ -287,12 +284,10 @@ func (c *Call) finish(result any, err error) {
 		answered = c.answer(result, err)
 	case !c.owes(cancelled.Origin):
 		c.leave()
-		c.server.counters.lingering.Add(-1)
 		if err == nil {
 			c.server.counters.dropped.Add(1)
 		}
 	default:
-		c.server.counters.lingering.Add(-1)
 		told := err
 		if err != nil {
 			told = cancelled

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,6 +52,29 @@ func TestInvariant_C1_SettledExactlyOnce(t *testing.T) {
 		require.Zero(t, f.Stats().InFlight)
 		require.Zero(t, f.Stats().Lingering)
 	})
+}
+
+// What a request counted for is given back when its end is reported, also when its handler
+// returns while somebody else is cancelling it.
+func TestStats_OfACancelThatRacesWithTheReturn(t *testing.T) {
+	var f *fixture
+	var wrong atomic.Pointer[server.Stats]
+	f = newFixture(t, &server.Options{Observer: &server.Observer{RequestDone: func(d server.RequestDone) {
+		if s := f.Stats(); d.Method == "tools/call" && (s.InFlight != 0 || s.Lingering != 0) {
+			wrong.CompareAndSwap(nil, &s)
+		}
+	}}})
+	var both sync.WaitGroup
+	p := newPeer(t, f.Server, peerOptions{})
+	p.start = func(c *server.Call) {
+		both.Go(c.Run)
+		both.Go(func() { c.Cancel(cancellation.Peer, "race") })
+	}
+	for id := range 2000 {
+		p.Call(id, "cancel_value", tagged{MS: 1})
+		both.Wait()
+		require.Nil(t, wrong.Load())
+	}
 }
 
 // A test's handler may fail the test, which ends its goroutine.

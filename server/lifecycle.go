@@ -16,7 +16,7 @@ import (
 // Specification: basic/lifecycle (2025-11-25); basic/utilities/cancellation: the
 // initialize request must not be cancelled.
 func (ss *Session) initialize(c *Call) {
-	c.left.Store(true) // it was never in the session's calls
+	c.left = true // it was never in the session's calls
 	result, err := c.invoke()
 	if err == nil {
 		if e := ss.settle(c); e != nil {

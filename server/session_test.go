@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -210,7 +211,8 @@ func TestInvariant_S4_CloseRacesWithRequests(t *testing.T) {
 		f := newFixture(t, nil)
 		p := newPeer(t, f.Server, peerOptions{})
 		line := p.Line(1, "tools/call", M{"name": "cancel_wait"})
-		go p.ss.Close(cancellation.Disconnect, "gone")
+		var closing sync.WaitGroup
+		closing.Go(func() { p.ss.Close(cancellation.Disconnect, "gone") })
 		for id := range 5 {
 			p.Call(id, "cancel_wait", nil)
 		}
@@ -218,7 +220,9 @@ func TestInvariant_S4_CloseRacesWithRequests(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience())
 		assert.NoError(t, p.ss.Wait(ctx), line)
 		cancel()
+		closing.Wait() // what it has cancelled may have returned before it was silenced
 		require.Zero(t, f.Stats().InFlight)
+		require.Zero(t, f.Stats().Lingering)
 	}
 }
 
