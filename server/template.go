@@ -9,6 +9,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/heedmcp/heed/servercontext"
@@ -40,11 +41,15 @@ type template struct {
 	literals  int                   // how much of the template is no variable, in bytes
 	variables []string              // the names
 	lists     string                // the characters that separate values of one variable
+	weight    int                   // what matching costs for each byte of a URI; see maxCost
 }
 
-// maxValues bounds the values of a URI's variables, taken together. Matching takes a time that grows with their number
-// times the length of the URI: a path of four thousand segments took seconds.
-const maxValues = 64
+// Matching keeps each way to read a URI, with all values so far, and copies it for each byte. A path of four thousand
+// segments took seconds, and so did eight kilobytes for ten variables.
+const (
+	maxValues = 64      // bounds the values of a URI's variables, taken together
+	maxCost   = 1 << 20 // bounds what is copied, about; some tenths of a second
+)
 
 // AddResourceTemplate registers resources whose URIs follow an RFC 6570
 // template. Its handler gets the URI and the values of the variables. A template of
@@ -53,7 +58,9 @@ const maxValues = 64
 // A URI that fits several templates is read through the one with the most
 // literal text. The values of associative variables ({?all*}) cannot be told
 // from a URI; such templates match nothing. Nor does any template match a URI that could give
-// its variables more than 64 values, by the commas and other separators of values in it.
+// its variables more than 64 values, by the commas and other separators of values in it, or one that is
+// long and could be read in so many ways that finding the values would take too long. 8 KiB is not too long for six
+// variables, 3 KiB is not for ten; a prefix, {name:50}, counts for as many variables as it has characters.
 //
 // The errors are those of [AddResource], and one for a template that is malformed.
 //
@@ -148,16 +155,32 @@ func (t *template) compile() (err error) {
 		t.literal = literal
 	}
 	t.lists = ","
+	variables, ways := 0, 0
 	for rest := text; rest != ""; {
-		before, after, _ := strings.Cut(rest, "{")
+		before, after, found := strings.Cut(rest, "{")
 		t.literals += len(before)
+		if !found {
+			break
+		}
 		var expression string
 		expression, rest, _ = strings.Cut(after, "}")
 		if strings.Contains(expression, "*") {
 			t.lists += separator(expression[0])
 		}
+		for variable := range strings.SplitSeq(expression, ",") {
+			variables++
+			ways += max(prefix(variable), 1)
+		}
 	}
+	t.weight = 3 * ways * variables
 	return nil
+}
+
+// prefix is how many characters of a variable count, 0 for all.
+func prefix(variable string) int {
+	_, length, _ := strings.Cut(variable, ":")
+	n, _ := strconv.Atoi(length) // 0 without one
+	return n
 }
 
 // separator is what stands between the values of an exploded variable, by the operator of its expression.
@@ -182,7 +205,7 @@ func (t *template) match(uri string) (Variables, bool) {
 			values++
 		}
 	}
-	if values > maxValues {
+	if values > maxValues || t.weight*(len(uri)-len(t.literal))*(1+values/16) > maxCost {
 		return nil, false
 	}
 	matched := t.parsed.Match(uri)

@@ -77,6 +77,28 @@ func TestTemplateMatchingIsBounded(t *testing.T) {
 	p.Get("resources/read", M{"uri": "file://" + strings.Repeat("a/b.c;d&", 900)})
 }
 
+// Nor do many variables, or long prefixes, keep it busy. What is as long as the URIs of such templates usually are is matched.
+func TestTemplateMatchingOfManyVariablesIsBounded(t *testing.T) {
+	for template, uris := range map[string][2]string{ // the template → what it matches, what would take too long
+		"x://{a}{b}{c}{d}{e}{f}":        {"x://" + strings.Repeat("a", 8000), ""},
+		"x://{?a,b,c,d,e,f,g,h,i,j}":    {"x://?a=1&j=" + strings.Repeat("a", 3000), "x://?a=1&j=" + strings.Repeat("a", 8000)},
+		"x://{/a*}{/b*}{/c*}{/d*}{/e*}": {"x://" + strings.Repeat("/a", 60), "x://" + strings.Repeat("/a", 60) + strings.Repeat("a", 7000)},
+		"x://{+a*}{+b*}{+c*}{+d*}{+e*}": {"x://" + strings.Repeat("a,", 60), "x://" + strings.Repeat("a,", 60) + strings.Repeat("a", 7000)},
+		"x://{a:3}{b:300}":              {"x://" + strings.Repeat("a", 303), "x://" + strings.Repeat("a", 2000)},
+		"x://{id:9999}":                 {"x://12345", "x://" + strings.Repeat("a", 5000)},
+		"x://{+a}/{+b}/{+c}":            {"x://" + strings.Repeat("a/", 4000), ""},
+		"x://{+path}":                   {"x://" + strings.Repeat("a/", 4000), ""},
+	} {
+		s := plain(t, nil)
+		addTemplate(s, template)
+		p := newPeer(t, s, peerOptions{})
+		p.Get("resources/read", M{"uri": uris[0]})
+		if uris[1] != "" {
+			p.Refused(-32002, "resources/read", M{"uri": uris[1]})
+		}
+	}
+}
+
 func TestTemplateOrder(t *testing.T) {
 	s := plain(t, nil)
 	for _, template := range []string{"test://{+path}", "test://a/{id}", "test://a/{id}/b", "test://a/{+path}"} {
