@@ -99,6 +99,7 @@ func (t *story) reconcile(ctx context.Context, c *call) (*Report, *Stop, error) 
 	}
 	params := toolCall(statusTool, map[string]any{"operation_id": t.operation, "wait": "30s"})
 	for start := time.Now(); ; {
+		last := time.Since(start) > recordWait
 		var report Report
 		if err := t.link.call(ctx, params, &report); err != nil {
 			return nil, nil, err
@@ -109,7 +110,7 @@ func (t *story) reconcile(ctx context.Context, c *call) (*Report, *Stop, error) 
 				return &report, &report.Stops[i], t.compare(ctx, &report)
 			}
 		}
-		if !sent || wire.answered || time.Since(start) > recordWait {
+		if !sent || wire.answered || last {
 			return &report, nil, t.compare(ctx, &report)
 		}
 		if err := pause(ctx, leasePoll); err != nil {

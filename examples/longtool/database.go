@@ -21,7 +21,7 @@ import (
 const (
 	// lockWait is how long SQLite itself waits for another writer.
 	lockWait = 2 * time.Second
-	// lockPatience is how long begin goes on asking after that. The wait ends
+	// lockPatience is how long begin goes on asking. The wait ends
 	// with the context, so a call that queues for the lock can be cancelled.
 	lockPatience = 30 * time.Second
 	// ownerMark is the application id of SQLite files that longtool filled:
@@ -49,15 +49,16 @@ type database struct {
 	name    string
 	dialect string // "SQLite" or "PostgreSQL"
 
-	// Both are set by openDatabase, and by nobody once there are leases.
-	now   func() time.Time // the clock by which leases run out
-	lease time.Duration    // how long they last
+	// They are set by openDatabase, and by nobody once there are leases.
+	now      func() time.Time // the clock by which leases run out
+	lease    time.Duration    // how long they last
+	patience time.Duration    // with whoever else holds the write lock
 }
 
 // openDatabase opens the database that where names, a file path or a
 // postgres:// URL, and creates the tables that are missing.
 func openDatabase(ctx context.Context, where string) (*database, error) {
-	db := &database{name: where, dialect: "SQLite", now: time.Now, lease: leaseTime}
+	db := &database{name: where, dialect: "SQLite", now: time.Now, lease: leaseTime, patience: lockPatience}
 	var err error
 	if isPostgres(where) {
 		db.dialect = "PostgreSQL"
@@ -137,7 +138,7 @@ func (db *database) forUpdate() string {
 func (db *database) begin(ctx context.Context) (*sql.Tx, error) {
 	for start := time.Now(); ; {
 		tx, err := db.BeginTx(ctx, nil)
-		if err == nil || !isLocked(err) || ctx.Err() != nil || time.Since(start) > lockPatience {
+		if err == nil || !isLocked(err) || ctx.Err() != nil || time.Since(start) > db.patience {
 			return tx, err
 		}
 	}

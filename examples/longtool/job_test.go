@@ -367,8 +367,15 @@ func TestWaitForTheLeaseIsCancelled(t *testing.T) {
 		require.NoError(t, err)
 		source := cancellation.New(t.Context())
 		defer source.Finish()
-		time.AfterFunc(50*time.Millisecond, func() { source.Cancel(cancellation.Peer, "user pressed stop") }) // or before it waits
-		_, err = testJob(db, 10).run(source.Context())
+		waiting := *db
+		asked := 0 // for the time, which each try does
+		waiting.now = func() time.Time {
+			if asked++; asked > 10 {
+				source.Cancel(cancellation.Peer, "user pressed stop")
+			}
+			return db.now()
+		}
+		_, err = testJob(&waiting, 10).run(source.Context())
 		requireStopped(t, err)
 
 		status, err := db.settled(t.Context(), "op", 0)

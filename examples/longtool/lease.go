@@ -44,6 +44,7 @@ type lease struct {
 func (db *database) acquire(ctx context.Context, operation string, staleDays int) (*lease, error) {
 	l := &lease{db: db, operation: operation, staleDays: staleDays, runner: rand.Text()}
 	for start := time.Now(); ; {
+		last := time.Since(start) > leasePatience // however long a try takes, the last begins after that
 		err := l.try(ctx)
 		switch {
 		case err == nil:
@@ -51,7 +52,7 @@ func (db *database) acquire(ctx context.Context, operation string, staleDays int
 		case !errors.Is(err, errBusy):
 			l.release(ctx) // whatever became of the commit
 			return nil, err
-		case time.Since(start) > leasePatience:
+		case last:
 			return nil, err
 		}
 		if err := pause(ctx, leasePoll); err != nil {

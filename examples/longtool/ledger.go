@@ -54,8 +54,9 @@ func (db *database) status(ctx context.Context, operation string) (*Status, erro
 // call is over for it at once, while the server may still finish a commit.
 func (db *database) settled(ctx context.Context, operation string, wait time.Duration) (*Status, error) {
 	for start := time.Now(); ; {
+		last := time.Since(start) >= wait
 		s, err := db.status(ctx, operation)
-		if err != nil || s.State != stateRunning || time.Since(start) >= wait {
+		if err != nil || s.State != stateRunning || last {
 			return s, err
 		}
 		if err := pause(ctx, leasePoll); err != nil {

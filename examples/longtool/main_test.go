@@ -21,6 +21,7 @@ import (
 const asProgram = "LONGTOOL_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	shutdownWithin = surely
 	// Nothing here outlives a power cut.
 	pragmas = append(pragmas, "synchronous(off)")
 	if where := os.Getenv(killedClient); where != "" {

@@ -14,11 +14,9 @@ import (
 	"time"
 )
 
-// startWithin bounds how long the server may take to open its database and to
-// listen; stopWithin is a little more than it gives itself to end.
 const (
-	startWithin = time.Minute
-	stopWithin  = shutdownWithin + 5*time.Second
+	startWithin = time.Minute     // for the server to open its database and to listen
+	stopWithin  = 5 * time.Second // to end, beyond what it gives itself
 )
 
 // A process is this program, started as an HTTP server.
@@ -74,7 +72,7 @@ func (p *process) stop() error {
 	}
 	select {
 	case <-p.exited:
-	case <-time.After(stopWithin):
+	case <-time.After(shutdownWithin + stopWithin):
 		_ = p.command.Process.Kill()
 		<-p.exited
 	}

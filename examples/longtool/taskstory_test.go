@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/heedmcp/heed/tasks"
 	"github.com/stretchr/testify/require"
@@ -105,9 +106,11 @@ func (t *taskTest) client(endpoint *url.URL) *taskClient {
 }
 
 // begin starts the job, and returns when it has closed a batch.
-func (t *taskTest) begin(c *taskClient) string {
+func (t *taskTest) begin(c *taskClient) string { return t.beginWith(c, time.Second) }
+
+func (t *taskTest) beginWith(c *taskClient, delay time.Duration) string {
 	t.Helper()
-	v, err := c.begin(t.ctx, closeTool, map[string]any{"operation_id": "op", "batch": 10, "delay": "1s"})
+	v, err := c.begin(t.ctx, closeTool, map[string]any{"operation_id": "op", "batch": 10, "delay": delay.String()})
 	require.NoError(t, err)
 	_, err = c.until(t.ctx, v.TaskID, func(v *taskView) bool { return v.done() >= 10 })
 	require.NoError(t, err)
@@ -124,15 +127,22 @@ func (t *taskTest) end(c *taskClient, id string) *taskView {
 // A server that is told to end hands its tasks over: the next one goes on at once.
 func TestTaskIsHandedOver(t *testing.T) {
 	onTaskBoards(t, taskPostings, func(t *taskTest) {
-		p, c := t.start()
-		id := t.begin(c)
-		require.NoError(t, p.stop(), p.log.String())
-		requireAudit(t, t.db, false)
-		status, err := t.db.status(t.ctx, "op")
-		require.NoError(t, err)
+		var id string
+		var status *Status
+		inTime(t.T, func(delay time.Duration) bool {
+			fillTest(t.T, t.db, taskPostings)
+			p, c := t.start()
+			id = t.beginWith(c, delay)
+			require.NoError(t, p.stop(), p.log.String())
+			requireAudit(t, t.db, false)
+			var err error
+			status, err = t.db.status(t.ctx, "op")
+			require.NoError(t, err)
+			return status.State != stateCompleted
+		})
 		require.Equal(t, stateStopped, status.State)
 
-		p, c = t.start()
+		p, c := t.start()
 		v := t.end(c, id)
 		require.Equal(t, tasks.Completed, v.Status, v.StatusMessage)
 		require.NoError(t, structured(v.Result, status))

@@ -18,11 +18,14 @@ import (
 )
 
 const (
-	webPath        = "/mcp"
-	listening      = "longtool: listening on " // what is printed ahead of the URL
-	headersWithin  = 10 * time.Second          // for a client's request line and headers
-	shutdownWithin = 10 * time.Second          // for everything that still runs
+	webPath       = "/mcp"
+	listening     = "longtool: listening on " // what is printed ahead of the URL
+	headersWithin = 10 * time.Second          // for a client's request line and headers
 )
+
+// shutdownWithin is how long everything that still runs may take to end. Tests change it, before
+// anything is begun: they are no judges of machines.
+var shutdownWithin = 10 * time.Second
 
 // listen takes the address. Its error is one line for the user.
 func listen(ctx context.Context, address string) (net.Listener, error) {

@@ -106,7 +106,7 @@ const sendWait = 2 * time.Second
 // was never sent: Stop came first.
 func (t *tap) stopSent(ctx context.Context, token string) (bool, error) {
 	never := time.After(sendWait)
-	for {
+	for last := false; ; {
 		t.mu.Lock()
 		more := t.more
 		id, at := t.find(token)
@@ -115,12 +115,15 @@ func (t *tap) stopSent(ctx context.Context, token string) (bool, error) {
 			return true, nil
 		}
 		if id != "" {
-			never = nil
+			never, last = nil, false
+		}
+		if last {
+			return false, nil
 		}
 		select {
 		case <-more:
 		case <-never:
-			return false, nil
+			last = true
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
