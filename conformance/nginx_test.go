@@ -26,6 +26,7 @@ const keepAlive = 15 * time.Second
 const (
 	slowSteps  = 1000
 	slowStepMS = 800
+	slowTries  = 5  // a busy machine may be too slow once
 	slowLast   = 20 // the step at which a call that is dropped after its second report has stopped
 )
 
@@ -47,37 +48,31 @@ func TestBehindNginx(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Run("stateless", func(t *testing.T) {
 				p := newPeer(t, front)
-				e := dropAfterTwoReports(t, p, direct)
-				assert.Equal(t, "disconnect", e.Origin)
-				assert.LessOrEqual(t, e.Step, slowLast, "the reports were held back")
-
-				tag := fmt.Sprintf("silent-%d", direct.next())
-				ctx, drop := context.WithCancel(t.Context())
-				begin := time.Now()
-				response, err := p.post(ctx, p.tool("cancel_wait", M{"tag": tag}))
-				require.NoError(t, err)
-				assert.Less(t, time.Since(begin), keepAlive-time.Second, "the headers were held back until a comment came")
-				drop()
-				drain(response)
-				assert.Equal(t, "disconnect", direct.event(t, tag, "observed", surely).Origin)
+				inTime(t, "the reports were held back", func() bool {
+					e := dropAfterTwoReports(t, p, direct)
+					assert.Equal(t, "disconnect", e.Origin)
+					return e.Step <= slowLast
+				})
+				inTime(t, "the headers were held back until a comment came", func() bool {
+					tag := fmt.Sprintf("silent-%d", direct.next())
+					ctx, drop := context.WithCancel(t.Context())
+					begin := time.Now()
+					response, err := p.post(ctx, p.tool("cancel_wait", M{"tag": tag}))
+					require.NoError(t, err)
+					took := time.Since(begin)
+					drop()
+					drain(response)
+					assert.Equal(t, "disconnect", direct.event(t, tag, "observed", surely).Origin)
+					return took < keepAlive-time.Second
+				})
 			})
 			t.Run("handshake", func(t *testing.T) {
 				p := newPeer(t, front).initialize(t)
-				tag := fmt.Sprintf("cancelled-%d", direct.next())
-				call := p.tool("cancel_poll", M{"tag": tag, "steps": slowSteps, "step_ms": slowStepMS})
-				response, err := p.post(t.Context(), call)
-				require.NoError(t, err)
-				defer drain(response)
-				next, stop := reports(t, response)
-				defer stop()
-				require.Equal(t, []float64{1, 2}, []float64{next(), next()})
-				p.notify(t, "notifications/cancelled", M{"requestId": call["id"], "reason": "enough"})
-				e := direct.event(t, tag, "stopped", surely)
-				assert.Equal(t, "peer", e.Origin)
-				assert.LessOrEqual(t, e.Step, slowLast, "the reports were held back")
-				for more := next(); more != 0; more = next() {
-					assert.LessOrEqual(t, more, float64(slowLast), "the stream ends")
-				}
+				inTime(t, "the reports were held back", func() bool {
+					e := cancelAfterTwoReports(t, p, direct)
+					assert.Equal(t, "peer", e.Origin)
+					return e.Step <= slowLast
+				})
 			})
 		})
 	}
@@ -97,6 +92,34 @@ func dropAfterTwoReports(t *testing.T, p, direct *peer) fixtureEvent {
 	require.Equal(t, []float64{1, 2}, []float64{next(), next()})
 	drop()
 	return direct.event(t, tag, "stopped", surely)
+}
+
+// cancelAfterTwoReports makes a call, cancels it after two progress reports, and returns how it
+// stopped. Its stream ends then.
+func cancelAfterTwoReports(t *testing.T, p, direct *peer) fixtureEvent {
+	t.Helper()
+	tag := fmt.Sprintf("cancelled-%d", direct.next())
+	call := p.tool("cancel_poll", M{"tag": tag, "steps": slowSteps, "step_ms": slowStepMS})
+	response, err := p.post(t.Context(), call)
+	require.NoError(t, err)
+	defer drain(response)
+	next, stop := reports(t, response)
+	defer stop()
+	require.Equal(t, []float64{1, 2}, []float64{next(), next()})
+	p.notify(t, "notifications/cancelled", M{"requestId": call["id"], "reason": "enough"})
+	e := direct.event(t, tag, "stopped", surely)
+	for more := next(); more != 0; more = next() {
+		assert.LessOrEqual(t, more, float64(e.Step), "the stream ends")
+	}
+	return e
+}
+
+// inTime tries something until it is in time.
+func inTime(t *testing.T, late string, try func() bool) {
+	t.Helper()
+	for n := 1; !try(); n++ {
+		require.Less(t, n, slowTries, late)
+	}
 }
 
 // reports returns a function that waits for the next progress report of a response; it returns 0 at

@@ -115,19 +115,22 @@ func serveEverything(t *testing.T) string {
 // to its environment.
 func startEverything(t *testing.T, binary string, variables ...string) (url string, pid int) {
 	t.Helper()
-	address := freeAddress(t)
-
-	command := exec.Command(binary, "http", "-addr", address)
+	command := exec.Command(binary, "http", "-addr", "127.0.0.1:0")
 	command.Env = append(os.Environ(), variables...)
 	stderr, err := command.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, command.Start())
 	var log strings.Builder
 	logged := make(chan struct{})
+	listening := make(chan string, 1) // the URL; closed without one when the server ends
 	go func() {
 		defer close(logged)
+		defer close(listening)
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
 			fmt.Fprintln(&log, lines.Text())
+			if url, ok := strings.CutPrefix(lines.Text(), "everything: listening on "); ok {
+				listening <- url
+			}
 		}
 	}()
 	t.Cleanup(func() {
@@ -135,6 +138,7 @@ func startEverything(t *testing.T, binary string, variables ...string) (url stri
 		<-logged
 		assert.NoError(t, command.Wait(), "the server's log:\n%s", &log)
 	})
-	awaitListener(t, address)
-	return "http://" + address + "/mcp", command.Process.Pid
+	url, ok := <-listening
+	require.True(t, ok, "the server does not listen")
+	return url, command.Process.Pid
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // The first revisions that have something.
@@ -92,7 +93,7 @@ func reportsProgress(v *visit) error {
 		return err
 	}
 	// Clients may deliver notifications and results on different goroutines.
-	return v.soon(fmt.Sprintf("each report, in order: %v", seen.list), func() (bool, error) { return seen.are(1, 2, 3, 4), nil })
+	return v.soon("each report, in order", func() (bool, error) { return seen.are(1, 2, 3, 4), nil })
 }
 
 func asks(kind, question string) func(*visit) error {
@@ -137,9 +138,15 @@ func with(arguments map[string]any, key string, value any) map[string]any {
 }
 
 func cancelsBetweenSteps(v *visit) error {
+	return errors.Join(v.inTime(300*time.Millisecond, v.cancelsAfterTwoSteps, "it goes on for more than three steps"), v.alive())
+}
+
+// cancelsAfterTwoSteps cancels a call after two of its steps. It reports whether no more than three
+// followed.
+func (v *visit) cancelsAfterTwoSteps(step time.Duration) (soon bool, err error) {
 	name := tag("poll")
 	second := make(chan struct{})
-	call := v.start("cancel_poll", map[string]any{"tag": name, "steps": 1000, "step_ms": 300}, func(done float64) {
+	call := v.start("cancel_poll", map[string]any{"tag": name, "steps": 1000, "step_ms": step.Milliseconds()}, func(done float64) {
 		if done == 2 {
 			close(second)
 		}
@@ -149,19 +156,25 @@ func cancelsBetweenSteps(v *visit) error {
 	case <-call.ended:
 	}
 	if err := call.cancel(); err != nil {
-		return err
+		return false, err
 	}
 	e, err := v.event(name, "stopped")
 	if err != nil {
-		return err
+		return false, err
 	}
-	if e.Step < 2 || e.Step > 5 {
-		err = fmt.Errorf("stopped at step %d", e.Step)
+	if e.Step < 2 {
+		return false, fmt.Errorf("stopped at step %d", e.Step)
 	}
-	return errors.Join(err, v.seen(e), v.alive())
+	return e.Step <= 5, v.seen(e)
 }
 
 func cancelsOneOfMany(v *visit) error {
+	return v.inTime(700*time.Millisecond, v.cancelsBeside, "the other call is over before the cancel")
+}
+
+// cancelsBeside cancels one of two calls, of which the other takes so long. It reports whether that was
+// still running.
+func (v *visit) cancelsBeside(lasts time.Duration) (meanwhile bool, err error) {
 	stays, goes := tag("stays"), tag("goes")
 	type answer struct {
 		text string
@@ -169,27 +182,30 @@ func cancelsOneOfMany(v *visit) error {
 	}
 	survivor := make(chan answer, 1)
 	go func() {
-		text, err := v.must("cancel_wait", map[string]any{"tag": stays, "ms": 700}, nil)
+		text, err := v.must("cancel_wait", map[string]any{"tag": stays, "ms": lasts.Milliseconds()}, nil)
 		survivor <- answer{text, err}
 	}()
 	call := v.start("cancel_wait", map[string]any{"tag": goes, "ms": 60_000}, nil)
 	for _, name := range []string{stays, goes} {
 		if _, err := v.event(name, "started"); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if err := call.cancel(); err != nil {
-		return err
+		return false, err
 	}
-	e, err := v.event(goes, "observed")
+	observed, err := v.event(goes, "observed")
 	if err != nil {
-		return err
+		return false, err
 	}
 	if a := <-survivor; a.err != nil || a.text != "done" {
-		return fmt.Errorf("the other call returned %q, %w", a.text, a.err)
+		return false, fmt.Errorf("the other call returned %q, %w", a.text, a.err)
 	}
-	_, err = v.event(stays, "elapsed")
-	return errors.Join(err, v.seen(e))
+	elapsed, err := v.event(stays, "elapsed")
+	if err != nil {
+		return false, err
+	}
+	return elapsed.AtNS > observed.AtNS, v.seen(observed)
 }
 
 // cancelsWhileNested cancels a call whose server waits for the client's answer.

@@ -62,7 +62,7 @@ func complained(s session, before int) error {
 }
 
 // closeWithin is longer than the clients take to end a server that does not end by itself.
-const closeWithin = 30 * time.Second
+const closeWithin = time.Minute
 
 func (r *runner) judge(check string, within time.Duration, run func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)

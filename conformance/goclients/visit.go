@@ -27,6 +27,7 @@ func tag(name string) string { return fmt.Sprintf("%s-go-%d-%d", name, os.Getpid
 type fixtureEvent struct {
 	Event, Origin, Reason string
 	Step                  int
+	AtNS                  int64 `json:"at_ns"`
 }
 
 // event waits until the server has recorded an event for a tag.
@@ -74,6 +75,19 @@ func (v *visit) soon(what string, done func() (bool, error)) error {
 			return nil
 		case time.Now().After(deadline):
 			return fmt.Errorf("not within %v: %s", v.patience, what)
+		}
+	}
+}
+
+// inTime tries something that a busy machine may be too slow for, with more and more time.
+func (v *visit) inTime(d time.Duration, try func(time.Duration) (bool, error), what string) error {
+	for ; ; d *= 3 {
+		ok, err := try(d)
+		switch {
+		case err != nil || ok:
+			return err
+		case 3*d > v.patience:
+			return errors.New(what)
 		}
 	}
 }

@@ -90,6 +90,7 @@ func TestSoak(t *testing.T) {
 		})
 	}
 	samples := l.watch(duration)
+	every := within(patience, l.hasDoneEverything) // which on a busy machine may take longer
 	stop()
 	users.Wait()
 
@@ -113,9 +114,7 @@ func TestSoak(t *testing.T) {
 	after := 0
 	assert.True(t, within(patience, func() bool { after = runtime.NumGoroutine(); return after <= before+slack }), "goroutines: %d, before: %d", after, before)
 	assert.Zero(t, l.wrong, "%v", l.faults)
-	for d := range doings {
-		assert.NotZero(t, l.done[d].Load(), d.String())
-	}
+	assert.True(t, every, "some things were not done at all")
 	if duration >= longEnough {
 		memory := trendOf(samples)
 		t.Logf("live heap %.1f MiB, growth %.2f MiB, noise %.2f MiB", memory.mean, memory.growth, memory.noise)
@@ -124,6 +123,15 @@ func TestSoak(t *testing.T) {
 	if out := os.Getenv("SOAK_OUT"); out != "" && !t.Failed() {
 		l.write(t, out, clients, samples)
 	}
+}
+
+func (l *load) hasDoneEverything() bool {
+	for d := range doings {
+		if l.done[d].Load() == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // watch takes samples until the time is over. The time in which everything gets going is left out.
