@@ -194,6 +194,7 @@ func (t *task) unmoved(when string) {
 		}
 	}
 	if s := t.state(); s.Status != statusWorking {
+		t.notOverAnyhow(time.Since(t.request.at))
 		t.c.p.failf("a task is %q %s, %q", s.Status, when, s.StatusMessage)
 	}
 }
