@@ -289,7 +289,7 @@ func (c *Call) finish(result any, err error) {
 		}
 	default:
 		told := err
-		if err != nil {
+		if err != nil || c.parked { // what it was parked for has been cancelled with it
 			told = cancelled
 		}
 		answered = c.answer(result, told)

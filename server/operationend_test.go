@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -191,4 +192,33 @@ func TestParked_FiguresAddUp(t *testing.T) {
 			require.Zero(t, s.Lingering+s.Parked+s.InFlight)
 		})
 	}
+}
+
+// The limit of a request runs out in the very moment in which its handler is parked. Then either the client is asked, and its
+// answer counts, or it is told of the limit: nobody is asked in vain.
+func TestInvariant_P5_NobodyIsAskedInVain(t *testing.T) {
+	eachParked(t, &server.Options{Timeout: time.Second}, func(t *testing.T, f *fixture, p *peer) {
+		f.tool("late", func(ctx context.Context, req *servercontext.Request, _ tagged) (any, error) {
+			time.Sleep(time.Second - time.Millisecond) // and a moment later it is parked
+			r, err := req.Elicit(ctx, nameForm)
+			if err != nil {
+				return nil, err
+			}
+			return fmt.Sprint(r.Content["name"]), nil
+		})
+		asked, limited := 0, 0
+		for id := 0; id < 400; id += 2 {
+			p.Call(id, "late", nil)
+			m := p.Answer(id)
+			if !strings.Contains(m.Raw, "input_required") {
+				require.Contains(t, m.Raw, "cancelled by timeout")
+				limited++
+				continue
+			}
+			asked++
+			p.Retry(id+1, m, callParams("late", nil), m.all(t, named("x")))
+			require.Equal(t, "x", p.Text(id+1))
+		}
+		t.Logf("asked %d times, limited %d times", asked, limited)
+	})
 }
