@@ -14,6 +14,7 @@ FUZZ_MESSAGES ?= 10m
 MODEL_STEPS ?= 1000000
 SOAK_TIME ?= 10m
 KILLS     ?= 1000
+DELAY     ?= 20000
 BENCH     ?= .
 BENCHTIME ?= 1s
 BENCH_OUT ?= $(CURDIR)/bench/out
@@ -38,6 +39,12 @@ help: ## Show this list
 test: $(NODE_STAMP) $(SITE_STAMP) ## Run every test of every module, the TypeScript clients and the site included
 	@[ -n "$${LONGTOOL_TEST_POSTGRES:-}" ] || echo "== PostgreSQL is left out: LONGTOOL_TEST_POSTGRES is not set (examples/longtool/with-postgres.sh sets it)"
 	@$(EACH) go test $(TESTFLAGS) ./...
+
+# Allocations and the time of pure computing are not what delays can find out about.
+.PHONY: test-delayed
+test-delayed: $(NODE_STAMP) $(SITE_STAMP) ## Run every test with delays of up to DELAY microseconds in all functions, which find hidden orders
+	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; go run ./internal/delays "$$(pwd -P)" "$$out"; \
+	GOFLAGS=-overlay=$$out/overlay.json HEED_DELAY=$(DELAY) $(EACH) go test -vet=off $(TESTFLAGS) -skip 'Alloc|Bench|Fuzz|Growth' ./...
 
 .PHONY: check
 check: check-format check-vet check-staticcheck check-spelling check-architecture ## Run every static check

@@ -125,7 +125,10 @@ func (t *task) abandon() {
 	o.control = true
 	text := t.c.text(&o)
 	if t.c.stream != nil {
-		_ = t.c.stream.SendControl(text) // a server that is gone needs no cancel
+		r := t.c.newRequest(o)
+		if t.c.stream.SendControl(text) == nil { // else the server is gone, and needs no cancel
+			r.answered(t.c.p.limits.Prompt) // what was read and has not begun would end with the stream
+		}
 		return
 	}
 	x := t.c.post(text, o.method, o.name, true)
