@@ -37,18 +37,20 @@ make compare
 
 ## What is compared
 
-| server | SDK | version | source |
-|---|---|---|---|
-| Heed | this repository | as of this page | \`examples/everything\` |
-| Go SDK | \`github.com/modelcontextprotocol/go-sdk\` | $gosdk | \`bench/servers/gosdk/fixtures\` |
-| Go SDK, propagating | the same with \`PropagateRequestCancellation\`, which is about HTTP in 2026-07-28 alone | $gosdk | the same, \`-propagate\` |
-| mcp-go | \`github.com/mark3labs/mcp-go\` | $mcpgo | \`bench/servers/mcpgo/fixtures\` |
-| TypeScript SDK | \`@modelcontextprotocol/sdk\`, which has no revision 2026-07-28 | $ts | \`bench/servers/ts/fixtures.mjs\` |
+| server | SDK | version |
+|---|---|---|
+| Heed | this repository | as of this page |
+| Go SDK | \`github.com/modelcontextprotocol/go-sdk\` | $gosdk |
+| Go SDK, propagating | the same with \`PropagateRequestCancellation\`, which is about HTTP in 2026-07-28 alone | $gosdk |
+| mcp-go | \`github.com/mark3labs/mcp-go\` | $mcpgo |
+| TypeScript SDK | \`@modelcontextprotocol/sdk\`, which has no revision 2026-07-28 | $ts |
 
 Made on $(LC_ALL=C date -u +%Y-%m-%d) with $(go env GOVERSION) and Node $(node --version), on $(go env GOOS)/$(go env GOARCH).
 
 - Each server has the same fixtures: tools, a prompt, a resource and more that wait, work, fail or ask the client, look at what
   their SDK gives them to see a cancel by, and write down what they saw.
+- Their sources are \`examples/everything\` (Heed), \`bench/servers/gosdk/fixtures\`, \`bench/servers/mcpgo/fixtures\` and
+  \`bench/servers/ts/fixtures.mjs\`.
 - They are written as the SDK's documentation shows, and keep its defaults, but for two: mcp-go's server has \`WithRecovery\`, as its
   documentation has, and Heed's reports progress as often as it is told to.
 - The official Go SDK needs one HTTP handler for each era; its column is both.
@@ -69,9 +71,10 @@ other: $reasons.
 A single rule is tried with everything that goes over the wire by
 
 \`\`\`sh
-cd bench/servers/gosdk && GOWORK=off go build -o ../../out/gosdk ./fixtures && cd ../../..
+GOWORK=off go build -C bench/servers/gosdk -o ../../out/gosdk ./fixtures
 go run ./cmd/heedcheck -v -run '^answer-suppressed-result\$' -- bench/out/gosdk
-go run ./cmd/heedcheck -v -run '^disconnect-cancels\$' -era stateless -url http://{addr}/mcp -- bench/out/gosdk -modern -http {addr}
+go run ./cmd/heedcheck -v -run '^disconnect-cancels\$' -era stateless \\
+  -url 'http://{addr}/mcp' -- bench/out/gosdk -modern -http '{addr}'
 \`\`\`
 
 $body

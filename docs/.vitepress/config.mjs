@@ -3,6 +3,7 @@
 import { posix } from 'node:path';
 import { defineConfig } from 'vitepress';
 import { readPages, sidebar } from './sidebar.mjs';
+import { style } from './style.mjs';
 
 // Where links go that leave docs/: to files of the repository.
 const repository = 'https://github.com/heedmcp/heed/blob/main/';
@@ -18,7 +19,7 @@ export default defineConfig({
   base,
   head: [
     ['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}favicon.svg` }],
-    ['style', {}, '.VPDoc .vp-doc :is(td, th) { padding: 6px 10px; font-size: 13px; line-height: 20px }'], // tables are wide
+    ['style', {}, style],
   ],
   outDir: '.site',
   cacheDir: 'node_modules/.vitepress',

@@ -20,7 +20,7 @@ func TestTheComparisonIsWhatItsScriptWrites(t *testing.T) {
 	require.NoError(t, err)
 	template := heredoc.FindSubmatch(script)
 	require.NotNil(t, template)
-	escaped := strings.NewReplacer("\\`", "`", `\$`, "\x00").Replace(string(template[1]))
+	escaped := strings.NewReplacer(`\\`, `\`, "\\`", "`", `\$`, "\x00").Replace(string(template[1]))
 	rest, lines := string(page), 0
 	for line := range strings.Lines(escaped) {
 		if strings.Contains(line, "$") {
