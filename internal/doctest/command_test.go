@@ -107,6 +107,10 @@ func checkGo(t *testing.T, where string, words []string, verb string) {
 			}
 		}
 	case "test":
+		if bench := slices.Index(words, "-bench"); bench >= 0 && bench < at {
+			name := strings.Trim(words[bench+1], `'"`)
+			assert.True(t, anySource(dir, "_test", "func Benchmark"+name), "%s: no Benchmark%s in %s", where, name, dir)
+		}
 		run := slices.Index(words, "-run")
 		if run < 0 || run > at {
 			return
