@@ -77,7 +77,7 @@ func newRig(t *testing.T, o *tasks.Options, so *server.Options) *rig {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		r.manager.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		assert.NoError(t, r.server.Stateless().Wait(ctx), "handlers are left: %v", r.server.InFlight())
 	})
