@@ -104,7 +104,7 @@ func TestTokensExpireLaterAfterTheClockWasSetBack(t *testing.T) {
 		l.jump(-30 * time.Minute)
 		time.Sleep(90 * time.Minute)
 		assert.Equal(t, http.StatusOK, e.do(modernTool(1, "echo", M{"text": "x"})).status)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		assert.Equal(t, http.StatusUnauthorized, e.do(modernTool(2, "echo", M{"text": "x"})).status)
 	})
 }
