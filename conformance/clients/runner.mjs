@@ -10,7 +10,7 @@ import { option, serverTarget } from './options.mjs';
 // The transports ask politely for two seconds before they send SIGTERM. A busy machine may need longer once,
 // and not each time.
 const EXIT_MS = 1_900;
-const EXITS = 5;
+const EXITS = 20;
 
 // run connects with open(target), which returns a connected session; target is
 // what serverTarget returns.
