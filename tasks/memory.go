@@ -23,7 +23,10 @@ type Memory struct {
 const (
 	defaultMaxTasks = 16384
 	defaultMaxBytes = 256 << 20
-	maxSignals      = 1000 // that wait for one task
+
+	// What waits for one task.
+	maxSignals     = 1000
+	maxSignalBytes = 16 << 20 // is reached by the last one that is taken
 )
 
 // NewMemory returns an empty store for at most maxTasks tasks (0: 16384) of about
@@ -97,13 +100,14 @@ func (m *Memory) Post(_ context.Context, s Signal) error {
 	case r.Status.Ended():
 		return ErrEnded
 	}
-	waiting := 0
+	waiting, bytes := 0, 0
 	for _, other := range m.signals {
 		if other.Task == s.Task {
 			waiting++
+			bytes += other.size()
 		}
 	}
-	if waiting >= maxSignals {
+	if waiting >= maxSignals || bytes >= maxSignalBytes {
 		return ErrFull
 	}
 	m.signals = append(m.signals, s)

@@ -43,7 +43,8 @@ type Store interface {
 	Save(ctx context.Context, r *Record) error
 
 	// Post leaves a signal for whoever runs the task, now or later. It returns
-	// ErrNotFound, ErrEnded, or ErrFull when too many wait for that task already.
+	// ErrNotFound, ErrEnded, or ErrFull when too many, or too large ones, wait for that task
+	// already.
 	Post(ctx context.Context, s Signal) error
 
 	// Renew prolongs the leases of all tasks of owner that have not ended, and takes
@@ -70,4 +71,16 @@ type Signal struct {
 	Stop *Stop `json:"stop,omitempty"`
 	// Responses answer its questions, by key.
 	Responses map[string]json.RawMessage `json:"responses,omitempty"`
+}
+
+// size is about what it takes in memory, in bytes.
+func (s *Signal) size() int {
+	n := len(s.Task)
+	if s.Stop != nil {
+		n += len(s.Stop.Reason)
+	}
+	for key, response := range s.Responses {
+		n += len(key) + len(response)
+	}
+	return n
 }

@@ -65,7 +65,8 @@ func compile(d Dialect, table string) *statements {
 		post: q(`insert into #_signals (task, signal)
 			select cast($1 as text), cast($2 as text)
 			where exists (select 1 from # where id = $3 and ended = 0)
-			and (select count(*) from #_signals where task = $4) < cast($5 as bigint)`),
+			and (select count(*) from #_signals where task = $4) < cast($5 as bigint)
+			and (select coalesce(sum(length(signal)), 0) from #_signals where task = $6) < cast($7 as bigint)`),
 		renew: q(`update # set lease_until = $1 where owner = $2 and ended = 0`),
 		signals: q(`select s.seq, s.signal from #_signals s join # t on t.id = s.task
 			where t.owner = $1 and t.ended = 0 order by s.seq`),

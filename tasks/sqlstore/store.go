@@ -30,7 +30,10 @@ const (
 	defaultTable    = "heed_tasks"
 	defaultMaxTasks = 65536
 	noBound         = 1 << 62
-	maxSignals      = 1000 // that wait for one task
+
+	// What waits for one task.
+	maxSignals     = 1000
+	maxSignalBytes = 16 << 20 // is reached by the last one that is taken
 )
 
 // Store is a [tasks.Store] in a database.
@@ -155,7 +158,8 @@ func (s *Store) Post(ctx context.Context, signal tasks.Signal) error {
 	if err != nil {
 		return err
 	}
-	n, err := affected(s.db.ExecContext(ctx, s.sql.post, signal.Task, raw, signal.Task, signal.Task, maxSignals))
+	n, err := affected(s.db.ExecContext(ctx, s.sql.post, signal.Task, raw, signal.Task,
+		signal.Task, maxSignals, signal.Task, maxSignalBytes))
 	if err != nil || n > 0 {
 		return err
 	}

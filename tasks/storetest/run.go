@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T, max int) tasks.Store) {
 		{"signals reach the owner once and in order", signalsArrive},
 		{"a task that has ended takes no signals", noSignals},
 		{"signals are bounded", signalsBounded},
+		{"signals are bounded in bytes", largeSignalsBounded},
 		{"a lease keeps others away until it is over", leaseHolds},
 		{"what is released can be claimed at once", isReleased},
 		{"claims take the oldest, and no more than the limit", claimsOldest},
@@ -243,6 +245,24 @@ func signalsBounded(t *testing.T, s tasks.Store) {
 		}
 	}
 	t.Fatalf("%d signals wait for one task", enough)
+}
+
+func largeSignalsBounded(t *testing.T, s tasks.Store) {
+	must(t, s.Create(t.Context(), record("a")))
+	large := tasks.Signal{Task: "a", Responses: map[string]json.RawMessage{"key": json.RawMessage(`"` + strings.Repeat("x", 4<<20) + `"`)}}
+	must(t, s.Post(t.Context(), large))
+	const enough = 20
+	for range enough {
+		if err := s.Post(t.Context(), large); err != nil {
+			mustBe(t, err, tasks.ErrFull)
+			signals, err := s.Renew(t.Context(), "one", now().Add(time.Hour))
+			must(t, err)
+			equal(t, len(signals[0].Responses["key"]), 4<<20+2)
+			must(t, s.Post(t.Context(), large)) // there is room again
+			return
+		}
+	}
+	t.Fatalf("%d signals of four megabytes wait for one task", enough)
 }
 
 func leaseHolds(t *testing.T, s tasks.Store) {

@@ -31,7 +31,7 @@ func (st *stream) detach(c *connection) {
 // awayLocked gives a client that is away its time to come back, if there is a limit.
 func (st *stream) awayLocked(retry time.Duration) {
 	if grace := st.s.handler.options.DisconnectGrace; grace > 0 && !st.ended {
-		st.grace = time.AfterFunc(grace+retry, st.abandoned)
+		st.grace = time.AfterFunc(max(grace, grace+retry), st.abandoned) // the sum may be too large for a Duration
 	}
 }
 
