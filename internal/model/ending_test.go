@@ -13,16 +13,16 @@ import (
 
 // finish brings everything to its end, after which nothing may be left.
 func (w *world) finish(drains bool, goroutines int) {
-	if drains && w.err == nil {
+	if drains && !w.failed() {
 		w.drain()
 	}
 	for _, d := range []time.Duration{parkTimeout + grace + time.Second, 0} {
-		for round := 0; round < 100 && w.err == nil && w.bringOn(); round++ {
+		for round := 0; round < 100 && !w.failed() && w.bringOn(); round++ {
 			w.settle()
 		}
 		w.advance(d)
 	}
-	if w.err == nil {
+	if !w.failed() {
 		for _, r := range w.requests {
 			if !r.refused && r.life.Phase != model.Returned {
 				w.fail("tag %d is never over: %+v", r.tag, r.life)
@@ -32,7 +32,7 @@ func (w *world) finish(drains bool, goroutines int) {
 	w.client.CloseIdleConnections()
 	time.Sleep(time.Minute) // nothing comes late
 	w.settle()
-	if w.err == nil {
+	if !w.failed() {
 		w.nothingIsLeft(goroutines)
 	}
 }

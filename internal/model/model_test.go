@@ -71,7 +71,7 @@ func run(t *testing.T, s script, f fault) (w *world) {
 		w.settle()
 		goroutines, _ := goroutinesOfBubble()
 		for _, step := range s.Steps {
-			if w.err != nil {
+			if w.failed() {
 				return
 			}
 			w.play(step)

@@ -208,10 +208,10 @@ const settleInput = time.Millisecond
 // park has a handler ask a client that cannot be sent requests.
 func (w *world) park(r *request) {
 	w.settle()
-	for at, _ := w.due(); w.err == nil && at != nil && time.Until(*at) <= 2*settleInput; at, _ = w.due() {
+	for at, _ := w.due(); !w.failed() && at != nil && time.Until(*at) <= 2*settleInput; at, _ = w.due() {
 		w.advance(2 * settleInput)
 	}
-	if r.life.Phase != model.Running || w.err != nil {
+	if r.life.Phase != model.Running || w.failed() {
 		return
 	}
 	w.log("   tag %d: asks", r.tag)
@@ -386,7 +386,7 @@ func (w *world) due() (*time.Time, func()) {
 func (w *world) advance(d time.Duration) {
 	until := time.Now().Add(d)
 	w.settle()
-	for w.err == nil {
+	for !w.failed() {
 		at, happens := w.due()
 		if at == nil || at.After(until) {
 			break

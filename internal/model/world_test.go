@@ -68,6 +68,13 @@ func (w *world) fail(format string, args ...any) {
 	w.failLocked(format, args...)
 }
 
+// failed tells whether a fault was found. A client that reads may find one at any time.
+func (w *world) failed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err != nil
+}
+
 func (w *world) failLocked(format string, args ...any) {
 	if w.err == nil {
 		w.err = fmt.Errorf(format, args...)
