@@ -44,7 +44,7 @@ type Store interface {
 
 	// Post leaves a signal for whoever runs the task, now or later. It returns
 	// ErrNotFound, ErrEnded, or ErrFull when too many, or too large ones, wait for that task
-	// already.
+	// already. A stop must find room where answers do not.
 	Post(ctx context.Context, s Signal) error
 
 	// Renew prolongs the leases of all tasks of owner that have not ended, and takes

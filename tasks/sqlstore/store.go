@@ -31,9 +31,9 @@ const (
 	defaultMaxTasks = 65536
 	noBound         = 1 << 62
 
-	// What waits for one task.
+	// What waits for one task. Twice that if it is a stop, which must not be lost among answers.
 	maxSignals     = 1000
-	maxSignalBytes = 16 << 20 // is reached by the last one that is taken
+	maxSignalBytes = 16 << 20 // the last one that is taken may go beyond
 )
 
 // Store is a [tasks.Store] in a database.
@@ -158,8 +158,12 @@ func (s *Store) Post(ctx context.Context, signal tasks.Signal) error {
 	if err != nil {
 		return err
 	}
+	room := 1
+	if signal.Stop != nil {
+		room = 2
+	}
 	n, err := affected(s.db.ExecContext(ctx, s.sql.post, signal.Task, raw, signal.Task,
-		signal.Task, maxSignals, signal.Task, maxSignalBytes))
+		signal.Task, room*maxSignals, signal.Task, room*maxSignalBytes))
 	if err != nil || n > 0 {
 		return err
 	}

@@ -241,10 +241,15 @@ func signalsBounded(t *testing.T, s tasks.Store) {
 	for range enough {
 		if err := s.Post(t.Context(), tasks.Signal{Task: "a"}); err != nil {
 			mustBe(t, err, tasks.ErrFull)
+			must(t, s.Post(t.Context(), stop("a")))
 			return
 		}
 	}
 	t.Fatalf("%d signals wait for one task", enough)
+}
+
+func stop(task string) tasks.Signal {
+	return tasks.Signal{Task: task, Stop: &tasks.Stop{Origin: "peer", At: now()}}
 }
 
 func largeSignalsBounded(t *testing.T, s tasks.Store) {
@@ -255,6 +260,7 @@ func largeSignalsBounded(t *testing.T, s tasks.Store) {
 	for range enough {
 		if err := s.Post(t.Context(), large); err != nil {
 			mustBe(t, err, tasks.ErrFull)
+			must(t, s.Post(t.Context(), stop("a")))
 			signals, err := s.Renew(t.Context(), "one", now().Add(time.Hour))
 			must(t, err)
 			equal(t, len(signals[0].Responses["key"]), 4<<20+2)
