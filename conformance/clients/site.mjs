@@ -10,13 +10,18 @@ const home = option('url');
 const widths = { desktop: 1280, tablet: 768, phone: 360 };
 const { browser, context, strangers, complaints } = await open(new URL(home).origin);
 const page = await context.newPage();
-page.setDefaultTimeout(20_000);
+page.setDefaultTimeout(60_000);
 
 const pages = new Map(); // URL -> the anchors that it has; written by the first check
 const wanted = new Map(); // URL with an anchor -> who links there
 
 const shoot = (name) => page.screenshot({ path: join(option('shots'), `${name}.png`) });
 const at = (width) => page.setViewportSize({ width: widths[width], height: width === 'phone' ? 740 : 900 });
+// visit goes to a page, or loads it again, and waits until it listens: what is pressed before is lost.
+const visit = async (url) => {
+  await (url ? page.goto(url) : page.reload());
+  await page.waitForFunction(() => document.querySelector('#app')?.__vue_app__);
+};
 const sidebarLinks = () => page.locator('.VPSidebar a.link');
 
 await judge('site', {
@@ -24,7 +29,7 @@ await judge('site', {
   // window, and no image is missing.
   async navigation() {
     await at('desktop');
-    await page.goto(home);
+    await visit(home);
     await shoot('home');
     for (const folded of await page.locator('.VPSidebarItem.level-0.collapsed > .item').all()) await folded.click();
     const count = await sidebarLinks().count();
@@ -56,7 +61,7 @@ await judge('site', {
   },
 
   async navigation_bar() {
-    await page.goto(home);
+    await visit(home);
     const entries = page.locator('.VPNavBarMenu a.VPNavBarMenuLink');
     assert.ok((await entries.count()) >= 3);
     await entries.filter({ hasText: 'Cancellation' }).click();
@@ -65,7 +70,7 @@ await judge('site', {
   },
 
   async search() {
-    await page.goto(home);
+    await visit(home);
     await page.keyboard.press('/');
     const box = page.locator('.VPLocalSearchBox input');
     await box.fill('shield');
@@ -73,6 +78,7 @@ await judge('site', {
     await shoot('search');
     await page.locator('.VPLocalSearchBox .result', { hasText: 'Shields' }).first().click();
     await page.waitForURL('**/cancellation/shields**');
+    await box.waitFor({ state: 'detached' });
     await page.keyboard.press('/');
     await box.fill('xyzzyplugh');
     await page.locator('.VPLocalSearchBox .no-results').waitFor();
@@ -81,13 +87,13 @@ await judge('site', {
 
   async dark_mode() {
     await at('desktop');
-    await page.goto(new URL('quick-start', home).href);
+    await visit(new URL('quick-start', home).href);
     const colour = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const light = await colour();
     await page.locator('.VPNavBarAppearance .VPSwitchAppearance').click();
     await page.locator('html.dark').waitFor({ state: 'attached' });
     assert.notEqual(await colour(), light);
-    await page.reload();
+    await visit();
     await page.locator('html.dark').waitFor({ state: 'attached' }); // it is remembered
     await shoot('dark');
     await page.locator('.VPNavBarAppearance .VPSwitchAppearance').click();
@@ -96,7 +102,7 @@ await judge('site', {
   // On a phone the sidebar is behind a button.
   async menu_of_a_phone() {
     await at('phone');
-    await page.goto(home);
+    await visit(home);
     await page.locator('.VPLocalNav button.menu').click();
     await page.locator('.VPSidebar.open').waitFor();
     await shoot('phone-menu');
