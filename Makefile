@@ -98,10 +98,10 @@ soak-load: ## Mixed load over both transports and eras for SOAK_TIME; writes doc
 soak-kill: ## Kill servers and clients of longtool KILLS times, and audit the database after each
 	@cd examples/longtool && KILLS=$(KILLS) go test -count=1 -timeout 0 -v -run '^TestKilled' .
 
-# Its database is on the network: not a part of make check.
+# Its database is on the network: not a part of make check. VULNDB names another one, such as a folder.
 .PHONY: vuln
-vuln: ## Look for known vulnerabilities in what the library uses (needs a network)
-	@$(EACH) env GOFLAGS= GOWORK=off go tool -modfile=$(CURDIR)/tools/go.mod govulncheck -test ./...
+vuln: ## Look for known vulnerabilities in what the library uses (needs a network, or VULNDB=file://FOLDER)
+	@$(EACH) env GOFLAGS= GOWORK=off go tool -modfile=$(CURDIR)/tools/go.mod govulncheck $(if $(VULNDB),-db $(VULNDB)) -test ./...
 
 # make test does some thousands. A failure shrinks and prints what went over the wire.
 .PHONY: soak-model
