@@ -109,7 +109,7 @@ func sampling(id string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}`, id)
 }
 
-var goroutinesFigure = regexp.MustCompile(`"goroutines":(\d+)`)
+var goroutinesFigure = regexp.MustCompile(`"goroutines":\d+`)
 
 // mutants break each rule that applies to streams.
 func mutants() []mutant {
@@ -322,10 +322,8 @@ func mutants() []mutant {
 			if c.tool != "cancel_stats" {
 				return true
 			}
-			b.toClient("%s", goroutinesFigure.ReplaceAllStringFunc(string(m.Raw), func(figure string) string {
-				n, _ := strconv.Atoi(goroutinesFigure.FindStringSubmatch(figure)[1]) // digits
-				return fmt.Sprintf(`"goroutines":%d`, n+b.cancels)
-			}))
+			// Not a figure of this process, in which other mutants are tried meanwhile.
+			b.toClient("%s", goroutinesFigure.ReplaceAllString(string(m.Raw), fmt.Sprintf(`"goroutines":%d`, 100+b.cancels)))
 			return false
 		}}},
 	}
