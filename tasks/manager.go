@@ -90,7 +90,7 @@ func (m *Manager) Cancel(ctx context.Context, id, reason string) error {
 			return err
 		}
 	}
-	err := m.cancel(ctx, t, r, cancellation.Shutdown, reason)
+	err := m.cancel(ctx, id, t, r, cancellation.Shutdown, reason)
 	if errors.Is(err, error(errUnknown)) {
 		return ErrNotFound
 	}

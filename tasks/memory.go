@@ -23,10 +23,6 @@ type Memory struct {
 const (
 	defaultMaxTasks = 16384
 	defaultMaxBytes = 256 << 20
-
-	// What waits for one task. Twice that if it is a stop, which must not be lost among answers.
-	maxSignals     = 1000
-	maxSignalBytes = 16 << 20 // the last one that is taken may go beyond
 )
 
 // NewMemory returns an empty store for at most maxTasks tasks (0: 16384) of about
@@ -100,10 +96,6 @@ func (m *Memory) Post(_ context.Context, s Signal) error {
 	case r.Status.Ended():
 		return ErrEnded
 	}
-	room := 1
-	if s.Stop != nil {
-		room = 2
-	}
 	waiting, bytes := 0, 0
 	for _, other := range m.signals {
 		if other.Task == s.Task {
@@ -111,7 +103,7 @@ func (m *Memory) Post(_ context.Context, s Signal) error {
 			bytes += other.size()
 		}
 	}
-	if waiting >= room*maxSignals || bytes >= room*maxSignalBytes {
+	if maxSignals, maxBytes := s.Room(); waiting >= maxSignals || bytes >= maxBytes {
 		return ErrFull
 	}
 	m.signals = append(m.signals, s)

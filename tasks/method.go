@@ -60,21 +60,13 @@ func (m *Manager) serveCancel(ctx context.Context, req *servercontext.Request) (
 	if err != nil {
 		return nil, err
 	}
-	return struct{}{}, m.cancel(ctx, t, r, cancellation.Peer, "tasks/cancel")
+	return struct{}{}, m.cancel(ctx, r.ID, t, r, cancellation.Peer, "tasks/cancel")
 }
 
-func (m *Manager) cancel(ctx context.Context, t *task, r *Record, origin cancellation.Origin, reason string) error {
-	var id string
-	switch {
-	case t != nil:
-		if t.stop(origin, reason) {
-			return nil
-		}
-		id = t.id
-	case r.Status.Ended():
+// cancel stops t, or the task that r says of that another process runs, if t is nil.
+func (m *Manager) cancel(ctx context.Context, id string, t *task, r *Record, origin cancellation.Origin, reason string) error {
+	if t != nil && t.stop(origin, reason) || t == nil && r.Status.Ended() {
 		return nil
-	default:
-		id = r.ID
 	}
 	return m.post(ctx, Signal{Task: id, Stop: &Stop{Origin: origin.String(), Reason: reason}})
 }

@@ -73,6 +73,17 @@ type Signal struct {
 	Responses map[string]json.RawMessage `json:"responses,omitempty"`
 }
 
+// Room is how many signals, and how many bytes of them, may wait for a task already when s is
+// left for it: the bounds of the stores of this module. They are twice as large for a stop, which must
+// not be lost among answers. The last one that is taken may go beyond the bytes.
+func (s *Signal) Room() (signals, bytes int) {
+	signals, bytes = 1000, 16<<20
+	if s.Stop != nil {
+		return 2 * signals, 2 * bytes
+	}
+	return signals, bytes
+}
+
 // size is about what it takes in memory, in bytes.
 func (s *Signal) size() int {
 	n := len(s.Task)

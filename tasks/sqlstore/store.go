@@ -30,10 +30,6 @@ const (
 	defaultTable    = "heed_tasks"
 	defaultMaxTasks = 65536
 	noBound         = 1 << 62
-
-	// What waits for one task. Twice that if it is a stop, which must not be lost among answers.
-	maxSignals     = 1000
-	maxSignalBytes = 16 << 20 // the last one that is taken may go beyond
 )
 
 // Store is a [tasks.Store] in a database.
@@ -158,12 +154,9 @@ func (s *Store) Post(ctx context.Context, signal tasks.Signal) error {
 	if err != nil {
 		return err
 	}
-	room := 1
-	if signal.Stop != nil {
-		room = 2
-	}
+	maxSignals, maxBytes := signal.Room()
 	n, err := affected(s.db.ExecContext(ctx, s.sql.post, signal.Task, raw, signal.Task,
-		signal.Task, room*maxSignals, signal.Task, room*maxSignalBytes))
+		signal.Task, maxSignals, signal.Task, maxBytes))
 	if err != nil || n > 0 {
 		return err
 	}
